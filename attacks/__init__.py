@@ -21,6 +21,7 @@ from ldpaudit.plugins import (
     check_name,
     check_one,
     load_object,
+    ours,
     read_only,
     staying,
     unloadable,
@@ -34,6 +35,7 @@ __all__ = [
     "Attack",
     "Knowledge",
     "available_attacks",
+    "built_in_attacks",
     "conditioned",
     "create_attack",
     "given_attacks",
@@ -64,9 +66,13 @@ ATTACKS: Final = {
     "knn": "ldpaudit.attacks.votes:NeighborsAttack",
     "near-rows": "ldpaudit.attacks.votes:NearVotesAttack",
     "row-order": "ldpaudit.attacks.votes:RowOrderAttack",
-    "synthetic-aware": "ldpaudit.attacks.synthetic_aware:SyntheticAwareAttack",
 }
-"""The built-in attacks in the order in which they run; imported when they do."""
+"""The attacks of the core in the order in which they run; imported when they do."""
+
+
+def built_in_attacks() -> dict[str, str]:
+    """Return the place of each attack of this installation: the core's, then those registered."""
+    return {**ATTACKS, **{name: point.value for name, point in ours("attack").items()}}
 
 
 def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]:
@@ -78,13 +84,13 @@ def available_attacks(given: Collection[Given] = ()) -> dict[str, str | Factory]
         If one that is given cannot be loaded, or has the name of another.
     """
     plugins = {name: point.value for name, point in added("attack", taken_names()).items()}
-    known: dict[str, str | Factory] = {**ATTACKS, **plugins}
+    known: dict[str, str | Factory] = {**built_in_attacks(), **plugins}
     return known | given_attacks(given, known.keys() | taken_names()) if given else known
 
 
 def taken_names() -> frozenset[str]:
     """Return the names that no attack of others may have."""
-    return attacks_of_their_own() | ATTACKS.keys()
+    return attacks_of_their_own() | built_in_attacks().keys()
 
 
 def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()) -> Attack:
@@ -103,8 +109,9 @@ def create_attack(name: str, knowledge: Knowledge, given: Collection[Given] = ()
     >>> create_attack("prior", Knowledge(None)).uses_release
     False
     """
-    if name in ATTACKS:
-        return _factory(ATTACKS[name])(knowledge)
+    built_in = built_in_attacks()
+    if name in built_in:
+        return _factory(built_in[name])(knowledge)
     attacks = available_attacks(given)
     if name not in attacks:
         listed, near = ", ".join(sorted(attacks)), did_you_mean(name, attacks)

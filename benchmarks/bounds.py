@@ -33,6 +33,7 @@ from ldpaudit.estimators.epsilon.strongest import (
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
+from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms import (
     DiscreteLaplace,
     DiscreteStaircase,
@@ -42,7 +43,6 @@ from ldpaudit.mechanisms import (
 )
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.noise import Exponential
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.release import ColumnReleases
 
 ALPHA = 0.05

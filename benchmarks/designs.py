@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from scipy.optimize import linprog
 
 from benchmarks.runner import Array, Rows, case, heads, timed
-from ldpaudit.mechanisms.bins import bin_costs, debiased_outputs, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.bins import bin_costs, debiased_outputs, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.unbiased import closed_form, optimal_unbiased
 from ldpaudit.mechanisms.label_range import Loss
-from ldpaudit.mechanisms.unbiased import closed_form, optimal_unbiased
 
 
 def problem(k: int) -> tuple[Array, Array]:

@@ -11,18 +11,18 @@ from scipy.stats import binom
 import ldpaudit
 from benchmarks.runner import Rng, Rows, case, heads
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower, one_run_epsilon
-from ldpaudit.estimators.epsilon.noisy_features import pair_guesses
 from ldpaudit.estimators.epsilon.sequential import log_wealth
-from ldpaudit.estimators.epsilon.tradeoff import (
+from ldpaudit.extras.kinds.mechanisms.gaussian import gaussian_sigma
+from ldpaudit.extras.kinds.noisy_features.guesses import pair_guesses
+from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
     gaussian_mu,
     one_run_mu,
     one_run_refutes,
 )
-from ldpaudit.estimators.intervals.paired_ratio import Pairs, ratio_p_value
-from ldpaudit.estimators.synthetic import PairedSuccesses
-from ldpaudit.mechanisms.gaussian import gaussian_sigma
+from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses
+from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_p_value
 
 ALPHA = 0.05
 

@@ -20,6 +20,7 @@ from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.registered import open_sparse
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     NUMBERS,
@@ -33,7 +34,7 @@ from ldpaudit.datasets.formats.tables import (
     is_any,
     value_type,
 )
-from ldpaudit.datasets.labels import LabelColumn, alike_in_value, positions, read_labels
+from ldpaudit.datasets.labels import RELEASED, LabelColumn, alike_in_value, positions, read_labels
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
     ColumnError,
@@ -43,8 +44,6 @@ from ldpaudit.datasets.names import (
     of_column,
     quoted,
 )
-from ldpaudit.datasets.probabilities import RELEASED
-from ldpaudit.datasets.sparse import is_svmlight, open_svmlight
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release, SyntheticTable
@@ -138,9 +137,8 @@ def open_truth(source: Any, files: FileOptions) -> tuple[TableSource, bool]:
         column = bare_column(source)
         if column is not None:
             return MemoryTable(pa.table({DEFAULT_LABEL: column})), True
-    if isinstance(source, str | os.PathLike) and is_svmlight(os.fspath(source)):
-        return open_svmlight(os.fspath(source)), False
-    return open_table(source, files), False
+    sparse = open_sparse(source) if isinstance(source, str | os.PathLike) else None
+    return (open_table(source, files) if sparse is None else sparse), False
 
 
 def _column(

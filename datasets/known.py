@@ -13,7 +13,6 @@ from ldpaudit.datasets.companions import Truth, joined_values
 from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TableSource, decoded, is_any, stored
 from ldpaudit.datasets.names import ColumnError, Roles, missing_column, quoted
-from ldpaudit.datasets.sparse import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.release.features import ColumnSurvey
 
@@ -78,8 +77,8 @@ def known_columns(
     """Return what is said of the columns of a release (InputError where one is no feature)."""
     # ``private``: columns that are features here, and were made by noise themselves.
     theirs = None if truth is None else truth.table
-    if isinstance(table, SparseTable) and isinstance(theirs, SparseTable):
-        theirs.dimensions = table.dimensions
+    if theirs is not None:
+        theirs.read_like(table)
     if isinstance(before, str):
         raise InputError("The 'before' parameter must be a list of column names, not one text.")
     public = {*roles.features, *roles.keys} - {*private}

@@ -5,6 +5,7 @@
 # (:func:`canonical`). Within one collection (the released values, the true values, the declared
 # classes) two labels of the same canonical form are an error, so different labels are never merged.
 
+import csv
 import re
 import unicodedata
 from collections import Counter
@@ -29,7 +30,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
-from ldpaudit.work.limits import DIGITS
+from ldpaudit.work.limits import CLASSES, DIGITS
 
 _DECIMAL: Final = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
@@ -37,6 +38,8 @@ _TIME: Final = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})"
     r"(?:[ T]([0-9]{2}:[0-9]{2})(?::([0-9]{2})(?:\.([0-9]+))?)?(Z|[+-].+)?)?"
 )
+# What sdcMicro adds to the name of a column when it releases it.
+RELEASED: Final = "_pram"
 MOST_CLASSES = 1000
 ROWS_PER_CLASS = 10
 # An undeclared label with more distinct values than this, not all whole numbers, is no class.
@@ -426,3 +429,14 @@ def _number(text: str) -> int | float | None:
     if not np.isfinite(value) or repr(value) != text:
         return None
     return int(value) if value.is_integer() else value
+
+
+def split_labels(text: str) -> tuple[Label, ...]:
+    """Read labels from ``A,B,…``, numbers where all are; one with a comma stands in quotes."""
+    try:
+        (parts,) = csv.reader([text], skipinitialspace=True)
+    except (csv.Error, ValueError):
+        raise InputError("Labels must be written A,B,… on one line.") from None
+    if len(parts) > CLASSES:
+        raise InputError(f"There must be at most {CLASSES:,} labels. Got {len(parts):,}.")
+    return read_texts([part.strip() for part in parts])

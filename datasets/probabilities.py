@@ -1,6 +1,5 @@
 """Probabilities as people write them down: channels, priors, and one of each class for each row."""
 
-import csv
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,15 +12,13 @@ import pyarrow as pa
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
-from ldpaudit.datasets.labels import MOST_CLASSES, forms, positions, read_texts
+from ldpaudit.datasets.labels import MOST_CLASSES, RELEASED, forms, positions, read_texts
 from ldpaudit.datasets.names import check_unique, missing_column, quoted
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import FloatArray, Label, Release
-from ldpaudit.work.limits import CHANNEL_CELLS, CLASSES
+from ldpaudit.work.limits import CHANNEL_CELLS
 
-# What sdcMicro adds to the name of a column when it releases it.
-RELEASED: Final = "_pram"
 # Rounded rows sum to 1 up to this; whether they do exactly is checked where they are used.
 _NEAR: Final = 0.01
 # Columns of sdcMicro's parameters of post-randomization, as R makes a data frame of them.
@@ -337,17 +334,6 @@ def read_prior(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> L
         return LabelPrior(labels, tuple(float(row[1]) for row in rows))
     except ValueError:
         raise InputError("The probabilities of a prior must be numbers.") from None
-
-
-def split_labels(text: str) -> tuple[Label, ...]:
-    """Read labels from ``A,B,…``, numbers where all are; one with a comma stands in quotes."""
-    try:
-        (parts,) = csv.reader([text], skipinitialspace=True)
-    except (csv.Error, ValueError):
-        raise InputError("Labels must be written A,B,… on one line.") from None
-    if len(parts) > CLASSES:
-        raise InputError(f"There must be at most {CLASSES:,} labels. Got {len(parts):,}.")
-    return read_texts([part.strip() for part in parts])
 
 
 def numeric_column(

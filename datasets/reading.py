@@ -1,6 +1,5 @@
 """From a file or a table to a release that can be audited."""
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -53,6 +52,7 @@ from ldpaudit.datasets.domains import (
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
+from ldpaudit.datasets.formats.registered import open_sparse
 from ldpaudit.datasets.formats.tables import (
     TEXTS,
     TableSource,
@@ -67,7 +67,6 @@ from ldpaudit.datasets.known import KnownColumns, known_columns
 from ldpaudit.datasets.labels import LabelColumn, positions, read_labels
 from ldpaudit.datasets.names import Roles, assign_roles, column_of, missing_column, quoted
 from ldpaudit.datasets.row_order import check_row_order
-from ldpaudit.datasets.sparse import FEATURES, SparseTable, as_sparse, is_svmlight, open_svmlight
 from ldpaudit.datasets.spelling import with_spelling
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericView
@@ -121,10 +120,7 @@ def open_source(
     # features become; ``files``: how text files are written.
     if isinstance(source, TableSource):
         return source
-    path = os.fspath(source) if isinstance(source, str | os.PathLike) else None
-    if path is not None and is_svmlight(path):
-        return open_svmlight(path, projection)
-    sparse = as_sparse(source, projection)
+    sparse = open_sparse(source, projection)
     if sparse is not None:
         return sparse
     if projection is not None:
@@ -363,10 +359,9 @@ def _claimed(
         None if of_file is None else of_file.label,
         by or (None if of_file is None else of_file.by),
     )
-    if isinstance(table, SparseTable):
-        name = label or claimed.label
-        if name is not None:
-            table.names = (name, FEATURES)
+    if table.sparse and (label or claimed.label):
+        called = label or claimed.label or table.names[0]
+        table.names = (called, *table.names[1:])
     if claimed.bag is not None and claimed.bag not in table.names:
         raise missing_column(claimed.bag, "bag", table.names, typed=False)
     return claimed
@@ -375,7 +370,7 @@ def _claimed(
 def _check_combined(table: TableSource, sources: Mapping[str, Any], files: FileOptions) -> None:
     """Refuse what cannot be read together with a release (InputError)."""
     given = any(source is not None for source in sources.values())
-    if isinstance(table, SparseTable) and given:
+    if table.sparse and given:
         raise InputError(
             "A sparse release is audited with --truth alone: other tables (--original, "
             "--synthetic, --held-out, --test, --public) cannot be combined with it."
@@ -570,7 +565,7 @@ def _looked_at(
 ) -> tuple[int | None, IndexArray | None]:
     """Return how many rows there are, where it is known, and the rows to read; None for all."""
     # Features must fit into half of the memory; else rows are drawn as audits draw them.
-    if not isinstance(table, SparseTable) and (
+    if not table.sparse and (
         table.location is None or (table.text and table.location.size() < _LARGE)
     ):
         return None, None

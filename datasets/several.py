@@ -20,7 +20,6 @@ from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, 
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source, read_release
-from ldpaudit.datasets.sparse import SparseTable
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import (
@@ -94,7 +93,7 @@ def read_file_columns(
         One line about what is wrong; it holds no name and no value of the file.
     """
     table = open_source(source, projection, files)
-    if isinstance(table, SparseTable):
+    if table.sparse:
         raise InputError("A sparse release (svmlight, SciPy) has one label; audit it alone.")
     check_same_index(source, truth, others.get("id_column"))
     of_file = None if table.declaration is None else parse_declaration(table.declaration)

@@ -22,7 +22,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.ipc
-import pyarrow.orc
 import pyarrow.parquet as pq
 
 from ldpaudit.datasets.formats.added import reader_of
@@ -43,11 +42,11 @@ from ldpaudit.datasets.formats.locations import (
     PACKED,
     PARQUET,
     SIDECAR,
+    STATISTICS,
     SVMLIGHT,
     check_unchanged,
 )
-from ldpaudit.datasets.formats.orc import holds, writable
-from ldpaudit.datasets.formats.statistics import Described
+from ldpaudit.datasets.formats.registered import writer_of
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     DECLARATION_KEY,
@@ -60,20 +59,17 @@ from ldpaudit.datasets.formats.tables import (
     without_hidden,
 )
 from ldpaudit.datasets.names import quoted, shown_type
-from ldpaudit.datasets.writing_statistics import (
-    WRITTEN,
-    StatisticsWriter,
-    check_described,
-    package_of,
-)
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.files import PartFile, WholeFiles
 
 # Commas, decimal points, UTF-8.
 USUAL: Final = Dialect()
+# What registered writers write is asked of them first.
 _NOT_WRITTEN: Final = (
     *EXCEL,
     *NUMPY,
+    *ORC,
+    *STATISTICS,
     *SVMLIGHT,
     ".json",
     *PACKED,
@@ -86,7 +82,6 @@ _NOT_WRITTEN: Final = (
 _TEXT: Final = pa.large_string()
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
 _GROWING: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4", emit_dictionary_deltas=True)
-_ORC: Final = {"compression": "zstd"}
 # A larger Parquet file is not written again for its declaration.
 _REWRITTEN: Final = 1 << 30
 
@@ -136,7 +131,7 @@ class TableFile:
         schema: pa.Schema,
         dialect: Dialect = USUAL,
         labels: Collection[str] = (),
-        described: Described | None = None,
+        described: Any = None,
     ) -> None:
         self._part, name, stream = part, part.path.name.lower(), part.stream
         self._write: Callable[[pa.RecordBatch], object]
@@ -161,15 +156,11 @@ class TableFile:
                 arrow = _ArrowWriter(stream, schema)
                 opened.callback(arrow.close)
                 self._write = arrow.write
-            elif name.endswith(ORC):
-                # What Arrow closes at the end must not be the file itself.
-                writer: Any = pyarrow.orc.ORCWriter(pa.PythonFile(_Kept(stream), mode="w"), **_ORC)
-                opened.callback(writer.close)
-                self._write = lambda batch: writer.write(pa.Table.from_batches([writable(batch)]))
-            elif name.endswith(WRITTEN):
-                collected = StatisticsWriter(part.path, schema, described or Described())
-                opened.callback(collected.finish, stream)
-                self._write = collected.write
+            elif (own := writer_of(name)) is not None:
+                # What closes its file at the end must not close this one.
+                rows = own.open(part.path, schema, _Kept(stream), described)
+                opened.callback(rows.close)
+                self._write = rows.write
             else:
                 writer = pq.ParquetWriter(stream, schema, write_page_checksum=True)
                 opened.callback(writer.close)
@@ -347,7 +338,7 @@ def is_text(target: Path) -> bool:
 
 def _has_sidecar(target: Path) -> bool:
     """Return whether a file of this name has no place for a declaration of its own."""
-    return is_text(target) or target.name.lower().endswith((*ORC, *WRITTEN))
+    return is_text(target) or writer_of(target.name.lower()) is not None
 
 
 def _sidecar(target: Path) -> Path:
@@ -372,16 +363,10 @@ def write_declaration(
 
 def check_holds(target: Path, schema: pa.Schema) -> None:
     """Refuse columns that the file's format cannot hold (OutputError): JSON holds lists."""
-    if target.name.lower().endswith(WRITTEN):
-        check_described(target, schema)
+    own = writer_of(target.name.lower())
+    if own is not None:
+        own.check_columns(target, schema)
     lists = not is_csv(target)
-    orc = target.name.lower().endswith(ORC)
-    for place, field in enumerate(schema if orc else (), start=1):
-        if not holds(field.type):
-            raise OutputError(
-                f"Column {place} is of type {shown_type(field.type)}, which is not written to ORC; "
-                "give the file a name that ends in .parquet."
-            )
     for place, field in enumerate(schema if is_text(target) else (), start=1):
         kind = value_type(field.type)
         held = lists and is_any(kind, *LISTS)
@@ -401,8 +386,10 @@ def check_format(target: Path) -> None:
             f"{quoted(target.name)} cannot be written: only SAS itself writes .sas7bdat. Give a "
             "name that ends in .xpt, which SAS reads, or in .parquet."
         )
-    if name.endswith(WRITTEN):
-        package_of(target)
+    own = writer_of(name)
+    if own is not None:
+        own.check(target)
+        return
     # What another package reads would be Parquet under a name that its reader takes for its own.
     if (name.endswith(_NOT_WRITTEN) and not is_text(target)) or _is_of_a_reader(name):
         raise OutputError(
@@ -413,7 +400,7 @@ def check_format(target: Path) -> None:
 
 def _is_of_a_reader(name: str) -> bool:
     """Return whether a registered reader reads files of this name, in small letters."""
-    if name.endswith((*PARQUET, *CSV, *JSON, *ARROW, *ORC, *WRITTEN)):
+    if name.endswith((*PARQUET, *CSV, *JSON, *ARROW)):
         return False
     try:
         return reader_of(name) is not None

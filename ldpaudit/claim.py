@@ -144,7 +144,7 @@ def _with_classes(declaration: Declaration, column: LabelOptions) -> Declaration
 
 def classes_of(column: LabelOptions) -> list[Any] | None:
     """Return the labels that the options state of a column, None where they state none."""
-    from ldpaudit.datasets.probabilities import split_labels
+    from ldpaudit.datasets.labels import split_labels
 
     if column.classes is None:
         return None

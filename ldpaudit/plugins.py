@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -117,14 +117,36 @@ def where(error: BaseException) -> str:
 
 
 def added(kind: Kind, built_in: Collection[str]) -> dict[str, EntryPoint]:
-    """Return the parts of a kind by name; none can take the name of a built-in one."""
-    return {point.name: point for point in points_of(kind) if point.name not in built_in}
+    """Return the parts of others by name; none can take the name of a built-in one."""
+    return {
+        point.name: point
+        for point in points_of(kind)
+        if point.name not in built_in and not is_ours(point)
+    }
+
+
+def ours(kind: Kind) -> dict[str, EntryPoint]:
+    """Return the parts of a kind that this package registers, as others do, by name.
+
+    A part that was taken out of this installation is not among them.
+    """
+    return {
+        point.name: point for point in points_of(kind) if is_ours(point) and _present(point.module)
+    }
+
+
+@cache
+def _present(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def refused(kind: Kind, built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
     for point in points_of(kind):
-        if point.name in built_in:
+        if point.name in built_in and not is_ours(point):
             of = f" of the package {point.dist.name!r}" if point.dist else ""
             yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
 

@@ -1,9 +1,8 @@
 """Report formats, one module each, and the pages that people read."""
 
-# In: a result, and where its checks are asked for. Out: one HTML page, JSON, SARIF, JUnit or
-# Markdown: a pure function of both, the same text every time.
+# In: a result, and where its checks are asked for. Out: one HTML page, JSON, or a registered
+# format: a pure function of both, the same text every time.
 
-import importlib
 from typing import TYPE_CHECKING, Final, get_args
 
 from ldpaudit.errors import InputError
@@ -24,7 +23,9 @@ def __dir__() -> list[str]:
 
 
 FORMATS: Final = ("html", "json", "sarif", "junit", "markdown", "registry")
-"""The formats by name; most are a module of that name, imported when it is asked for."""
+"""The formats of this package by name."""
+_CORE: Final = ("html", "json", "registry")
+"""Those of the core; the others are registered as those of other packages are."""
 
 
 def render(result: AuditResult, format_name: str, surroundings: Surroundings = NOWHERE) -> str:
@@ -45,24 +46,29 @@ def render(result: AuditResult, format_name: str, surroundings: Surroundings = N
         return render_added(result, format_name, surroundings, FORMATS)
     if format_name == "registry":  # It has the public profile's content for everybody.
         return registry_entry(result)
+    if format_name not in _CORE:
+        from ldpaudit.reports.added import own_format, rendered
+
+        return rendered(own_format(format_name), result, surroundings)
     if surroundings.profile == "public":
         from ldpaudit.reports.public_forms import render_public
 
         return render_public(public(result), format_name)
     if format_name == "json":
         return as_json(result.model_dump())
-    module = importlib.import_module(f"{__name__}.{format_name}")
-    text: str = module.render(result, surroundings)
-    return text
+    from ldpaudit.reports.html import render as render_page
+
+    return render_page(result, surroundings)
 
 
 def check_format(name: str, profile: Profile = "internal") -> None:
     """Refuse a format that no installed package has, or that has no such profile (InputError)."""
-    if name not in FORMATS:
-        from ldpaudit.reports.added import check_profile, format_named
+    if name in _CORE:
+        return
+    from ldpaudit.reports.added import check_profile, format_named, own_format
 
-        format_named(name, FORMATS)
-        check_profile(name, profile)
+    found = own_format(name) if name in FORMATS else format_named(name, FORMATS)
+    check_profile(name, found, profile)
 
 
 def render_for(result: AuditResult, format_name: str, profile: Profile) -> str:

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ldpaudit.errors import InputError, did_you_mean
-from ldpaudit.plugins import added, check_one, loaded, watched
+from ldpaudit.plugins import added, check_one, loaded, ours, watched
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult, Profile
+from ldpaudit.result.public import PublicResult, public
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,14 @@ class Format:
         Takes an :class:`~ldpaudit.result.AuditResult` and the :class:`Surroundings` and returns the
         report as text. It must depend on both alone, so that the same result gives the same text.
         What it returns is as confidential as the true labels, and written with mode 0600.
+    render_public : callable, optional
+        Takes the public form of a result (:class:`ldpaudit.result.public.PublicResult`), which has
+        nothing that true labels reveal, and returns the report that everybody may see. None: with
+        ``--profile public`` the format is refused.
     """
 
     render: Callable[[AuditResult, Surroundings], str]
+    render_public: Callable[[PublicResult], str] | None = None
 
 
 def format_named(name: str, built_in: tuple[str, ...]) -> Format:
@@ -37,12 +43,29 @@ def format_named(name: str, built_in: tuple[str, ...]) -> Format:
     return loaded("format", points[name], Format)
 
 
-def check_profile(name: str, profile: Profile) -> None:
-    """Refuse the public form of a registered format (InputError): it has none."""
-    if profile == "public":
+def own_format(name: str) -> Format:
+    """Return a format of this package (InputError where it was taken out)."""
+    points = ours("format")
+    if name not in points:
+        raise InputError(
+            f"This installation lacks the report format {name!r}; install ldpaudit again."
+        )
+    return loaded("format", points[name], Format)
+
+
+def check_profile(name: str, found: Format, profile: Profile) -> None:
+    """Refuse the public form of a registered format that has none (InputError)."""
+    if profile == "public" and found.render_public is None:
         raise InputError(
             f"The format {name!r} is of another package and has no public form; leave it out."
         )
+
+
+def rendered(found: Format, result: AuditResult, surroundings: Surroundings) -> str:
+    """Return the report in a format, made of the public form alone where everybody may see it."""
+    if surroundings.profile == "public" and found.render_public is not None:
+        return found.render_public(public(result))
+    return found.render(result, surroundings)
 
 
 def render_added(
@@ -50,9 +73,9 @@ def render_added(
 ) -> str:
     """Return the report in a registered format."""
     found = format_named(name, built_in)
-    check_profile(name, surroundings.profile)
+    check_profile(name, found, surroundings.profile)
     with watched("format", name, "nothing was written"):
-        text = found.render(result, surroundings)
+        text = rendered(found, result, surroundings)
     if not isinstance(text, str):
         raise InputError(
             f"The plug-in {name!r} (format) must return text. Got {type(text).__name__} instead."

@@ -1,15 +1,11 @@
-"""The public form of results in every format: made of that form alone, never of a whole result."""
+"""The public form of results as a page: made of that form alone, never of a whole result."""
 
-import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from ldpaudit.errors import InputError
-from ldpaudit.reports.junit import xml_text
 from ldpaudit.reports.pages.audit import LIMITS
 from ldpaudit.reports.pages.page import Banner, Page, Pair, Section, render_page
-from ldpaudit.reports.sarif import SCHEMA, uri
-from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.reports.text.wording import PUBLISH, SOURCES, promise
 from ldpaudit.result import Question
 from ldpaudit.result.harmless import name, shown
@@ -19,22 +15,21 @@ from ldpaudit.work.documents import as_json
 
 Public = PublicResult | PublicComparison
 """What is shared: of one result, or of several that were compared."""
-_LEVELS: Final = {"not yet": "warning", "do not publish": "error"}
 _ICONS: Final = {"publish": "pass", "not yet": "inconclusive", "do not publish": "fail"}
 _CLAIM: Final = "claimed-epsilon"
-_SEEN: Final = {
+SEEN: Final = {
     True: "The auditor had the true labels.",
     False: "The auditor saw the released file alone, as anybody can.",
 }
 
 
 def render_public(shared: Public, format_name: str) -> str:
-    """Return the public form in a format; an InputError where a comparison has no such format."""
+    """Return the public form as JSON or as a page; InputError where it has no such format."""
     if format_name == "json":
         return as_json(shared.model_dump())
-    if format_name not in _MAKERS:
-        raise InputError(f"There is no report format {format_name!r}.")
-    return _MAKERS[format_name](_results(shared))
+    if format_name == "html":
+        return _html(_results(shared))
+    raise InputError(f"There is no report format {format_name!r}.")
 
 
 def _results(shared: Public) -> tuple[PublicResult, ...]:
@@ -52,7 +47,7 @@ def summary_lines(shared: Public) -> Iterator[tuple[str, bool]]:
     for result in results:
         title = "" if results == (shared,) else f"{name(result.released.release.name)}: "
         yield f"{title}{publish_line(result)} {result.sentence}", True
-        for part, claim, _, power in _parts(result):
+        for part, claim, _, power in parts_of(result):
             text = " ".join(filter(None, (claim, power)))
             yield (f"{part}: {text}" if part else text), False
 
@@ -70,7 +65,7 @@ def question_line(question: Question) -> str:
     return f"{question.check}: {shown(question.text)}{stated}{warns}{accepted}"
 
 
-def _parts(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
+def parts_of(result: PublicResult) -> Iterator[tuple[str, str, tuple[Pair, ...], str]]:
     """Yield the title, the claim, what follows from it, and the power of a release and its parts.
 
     The power is of single columns of one release; others have no classes of their own.
@@ -117,7 +112,8 @@ def _power(excess: float | None, result: PublicResult) -> str:
     )
 
 
-def _policy(result: PublicResult) -> str:
+def policy_line(result: PublicResult) -> str:
+    """Return which policy judged, and which audits were left out."""
     digest = f" (SHA-256 {name(result.policy_sha256)})" if result.policy_sha256 else ""
     left = ", ".join(map(name, result.left_out))
     skipped = f" Audits that were left out: {left}." if left else ""
@@ -143,13 +139,13 @@ def _html(results: Sequence[PublicResult]) -> str:
 
 def _banner(result: PublicResult, several: bool) -> Banner:
     of = (f"{name(result.released.release.name)}:" if several else "", result.sentence)
-    return Banner(_ICONS[result.decision], publish_line(result), (of, ("", _SEEN[result.truth])))
+    return Banner(_ICONS[result.decision], publish_line(result), (of, ("", SEEN[result.truth])))
 
 
 def _sections(result: PublicResult, place: int, several: bool) -> Iterator[Section]:
     end = f"-{place + 1}" if place else ""
     of = f" of {name(result.released.release.name)}" if several else ""
-    (_, claim, pairs, power), *parts = _parts(result)
+    (_, claim, pairs, power), *parts = parts_of(result)
     within = tuple(
         Section(f"part{end}-{i}", title, tuple(filter(None, (words, strong))), pairs=facts)
         for i, (title, words, facts, strong) in enumerate(parts, 1)
@@ -157,64 +153,4 @@ def _sections(result: PublicResult, place: int, several: bool) -> Iterator[Secti
     texts, title = tuple(filter(None, (claim, power))), "The claim, and what could have been missed"
     yield Section(f"claim{end}", f"{title}{of and ':'}{of}", texts, pairs=pairs, within=within)
     questions = (("", tuple(("", question_line(asked)) for asked in result.questions)),)
-    yield Section(f"policy{end}", f"The policy{of}", (_policy(result),), notes=questions)
-
-
-def _markdown(results: Sequence[PublicResult]) -> str:
-    return "\n".join(line for result in results for line in _in_markdown(result))
-
-
-def _in_markdown(result: PublicResult) -> Iterator[str]:
-    yield from (f"*{marked(result.access)}*", "")
-    yield f"## Privacy audit of {quoted_name(result.released.release.name)}"
-    yield from ("", f"**{publish_line(result)}** {result.sentence}", "")
-    for title, claim, _, power in _parts(result):
-        yield f"- {marked(' '.join(filter(None, (f'{title}:' if title else '', claim, power))))}"
-    yield from ("", marked(f"{_SEEN[result.truth]} {_policy(result)}"), "")
-    yield from (f"- {marked(question_line(q), 400)}" for q in result.questions)
-    when = f"{result.date}, " if result.date else ""
-    yield from ("", f"{when}ldpaudit {marked(result.ldpaudit_version, 40)}", "")
-
-
-def _sarif(results: Sequence[PublicResult]) -> str:
-    return as_json({"$schema": SCHEMA, "version": "2.1.0", "runs": [*map(_sarif_run, results)]})
-
-
-def _sarif_run(result: PublicResult) -> dict[str, Any]:
-    level, text = _LEVELS.get(result.decision), f"{publish_line(result)} {result.sentence}"
-    rule = {"id": "decision", "shortDescription": {"text": "Whether to publish the release."}}
-    driver = {"name": "ldpaudit", "version": name(result.ldpaudit_version), "rules": [rule]}
-    place = {"artifactLocation": {"uri": uri(name(result.released.release.name))}}
-    found = {"ruleId": "decision", "ruleIndex": 0, "level": level, "message": {"text": text}}
-    found |= {"locations": [{"physicalLocation": place | {"region": {"startLine": 1}}}]}
-    return {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [found] if level else [],
-        "properties": {"decision": result.decision},
-    }
-
-
-def _junit(results: Sequence[PublicResult]) -> str:
-    root = ET.Element("testsuites", name="ldpaudit")
-    for result in results:
-        release = name(result.released.release.name)
-        failed, open_ = result.decision == "do not publish", result.decision == "not yet"
-        counts = {"tests": "1", "failures": str(int(failed)), "skipped": str(int(open_))}
-        suite = ET.SubElement(root, "testsuite", {"name": release, "errors": "0"} | counts)
-        place = f"ldpaudit.{release.replace('.', '_')}"
-        case = ET.SubElement(suite, "testcase", classname=place, name="decision")
-        text = f"{publish_line(result)} {result.sentence}"
-        if failed or open_:
-            ET.SubElement(case, "failure" if failed else "skipped", message=text)
-        else:
-            ET.SubElement(case, "system-out").text = text
-    return xml_text(root)
-
-
-_MAKERS: Final[dict[str, Callable[[Sequence[PublicResult]], str]]] = {
-    "html": _html,
-    "markdown": _markdown,
-    "sarif": _sarif,
-    "junit": _junit,
-}
+    yield Section(f"policy{end}", f"The policy{of}", (policy_line(result),), notes=questions)

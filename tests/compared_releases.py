@@ -10,8 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.with_features import DoubleRR
 
 CLASSES = ("no", "yes")
 ROWS = 1500

@@ -10,10 +10,11 @@ from worlds import feature_table
 from ldpaudit.audits.instance_loss.audit import AUDIT
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.errors import PolicyError
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy, check_names, default_policy, parse_policy
 from ldpaudit.judging.verdict import judge
-from ldpaudit.mechanisms import GaussianRR, RandomizedResponse
+from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Curve, Estimate, Finding
 

@@ -10,9 +10,9 @@ import pandas as pd
 from sklearn.datasets import make_classification
 
 from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
 from ldpaudit.extras.learn.iwp_losses import ExponentialLoss, LogLoss
 from ldpaudit.learners import IWPClassifier
-from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.response import lambda_of_epsilon
 
 # The ridge keeps the parameters far inside the ball, at whose edge the exponential loss is noise.

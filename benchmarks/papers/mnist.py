@@ -14,13 +14,13 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.planted import zero_or_nine
 from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads
 from ldpaudit.attacks.interface import conditioned
-from ldpaudit.attacks.synthetic_aware import by_discriminator, original_share
 from ldpaudit.estimators.discriminators import Kind, fit_discriminator
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.extras.kinds.synthetic.knowing import by_discriminator, original_share
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.response import DummyFeaturesRR
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.network import NetworkOptions
 from ldpaudit.release import FeatureTable, SyntheticTable
 from ldpaudit.synthesis import generator, load_generator, save_generator

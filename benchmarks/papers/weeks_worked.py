@@ -15,9 +15,10 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
 from benchmarks.runner import DATA, Array, Rng, Rows, case, draw, heads, spread, timed
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.bins import DebiasedRR, optimal_bins
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
@@ -28,7 +29,6 @@ from ldpaudit.mechanisms.noise import (
     private_prior,
 )
 from ldpaudit.mechanisms.response import RandomizedResponseTopK
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)
 # Of each mechanism what is built from a range and ε; with a prior, from classes, it and ε.

@@ -20,6 +20,7 @@ from ldpaudit.datasets.formats.locations import (
     SVMLIGHT,
     locate,
 )
+from ldpaudit.datasets.formats.registered import format_of, lacking
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
@@ -30,11 +31,10 @@ _READERS: Final = (
     (JSON, "json_lines", "JsonLines"),  # Before CSV: the files in a zip archive may be of both.
     (CSV, "csv_file", "CsvFile"),
     (ARROW, "arrow", "ArrowFile"),
-    ((*NUMPY, *EXCEL), "loaded", "LoadedFile"),
-    (STATISTICS, "statistics", "StatisticsFile"),
-    (ORC, "orc", "OrcFile"),
     (("",), "arrow", "ParquetFiles"),
 )
+# What is registered (``registered``); each is one file.
+_RARE: Final = (*ORC, *EXCEL, *NUMPY, *STATISTICS)
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
     ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",
@@ -63,10 +63,15 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
         return MemoryTable(source)
     location, files = locate(source), files.files
     names = [path.lower() for path in location.paths]
-    several = (*CSV, *JSON, *ARROW, *ORC, *EXCEL, *NUMPY, *STATISTICS)
-    if len(names) > 1 and any(name.endswith(several) for name in names):
+    alone = (*CSV, *JSON, *ARROW, *_RARE)
+    if len(names) > 1 and any(name.endswith(alone) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
-    unknown = [name for name in names if not name.endswith((*several, *PARQUET, *SVMLIGHT))]
+    own = format_of(names[0])
+    if own is not None:
+        return own.open(location, files)
+    if names[0].endswith(_RARE):
+        raise lacking(location)
+    unknown = [name for name in names if not name.endswith((*alone, *PARQUET, *SVMLIGHT))]
     added = reader_of(unknown[0]) if unknown else None
     if added is not None and len(names) > 1:
         raise InputError(f"The reader {added[0]!r} reads one file; several must all be Parquet.")
@@ -78,5 +83,5 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     module, kind = next(place for suffixes, *place in _READERS if names[0].endswith(suffixes))
     reader: Any = getattr(import_module(f"ldpaudit.datasets.formats.{module}"), kind)
     table: TableSource
-    table = reader(location, files) if module in ("csv_file", "loaded") else reader(location)
+    table = reader(location, files) if module == "csv_file" else reader(location)
     return table

@@ -13,7 +13,7 @@ import pyarrow.fs as pafs
 from ldpaudit.datasets.formats.locations import Location
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import check_one, loaded, points_of, watched
+from ldpaudit.plugins import added, check_one, loaded, watched
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def table_of(own: str, reader: Reader, location: Location) -> pa.Table:
 
 
 def _points() -> Mapping[str, EntryPoint]:
-    return {point.name: point for point in points_of("reader")}
+    return added("reader", ())
 
 
 @lru_cache

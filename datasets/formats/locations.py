@@ -53,6 +53,13 @@ ARROW: Final = (".feather", ".arrow", ".ipc")
 NUMPY: Final = (".npz",)
 EXCEL: Final = (".xlsx", ".xlsm")
 SVMLIGHT: Final = (".svm", ".libsvm", ".svmlight", ".svm.gz", ".libsvm.gz", ".svmlight.gz")
+
+
+def is_svmlight(path: str) -> bool:
+    """Return whether a file's name says that it is an svmlight file."""
+    return path.split("?", 1)[0].lower().endswith(SVMLIGHT)
+
+
 # What is added to the name of a file for that of its declaration.
 SIDECAR: Final = ".ldpaudit.json"
 _CHUNK: Final = 1 << 22

@@ -300,16 +300,17 @@ class TableSource:
     # names, distinct, in order. ``schema``: the columns and their types, without any metadata.
     # ``row_count``: None where it is known only after reading everything. ``text``: whether it
     # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
-    # it parses text again. ``remark``: how a file is read, where that was found out and is not
-    # usual. ``part_rows``: the rows of each of several files, where they are known. ``unread``: how
-    # many other tables (sheets) are in the file. ``embedded``: the declaration in the file itself,
-    # before which one beside it does not count.
+    # it parses text again. ``sparse``: whether its features are a sparse matrix. ``remark``: how a
+    # file is read, where that was found out and is not usual. ``part_rows``: the rows of each of
+    # several files, where they are known. ``unread``: how many other tables (sheets) are in the
+    # file. ``embedded``: the declaration in the file itself, before which one beside it does not
+    # count.
 
     location: Location | None = None
     names: tuple[str, ...]
     schema: pa.Schema
     row_count: int | None = None
-    text = parsed = False
+    text = parsed = sparse = False
     remark = ""
     part_rows: Sequence[int] = ()
     unread = 0
@@ -346,6 +347,9 @@ class TableSource:
     def read_as_labels(self, names: Collection[str]) -> None:
         """Read columns of a text file from now on as labels are read: letter for letter."""
         # Whole numbers and booleans stay so; other sources have types of their own.
+
+    def read_like(self, other: "TableSource") -> None:
+        """Read features from now on as another source's are read; only sparse ones differ."""
 
     def width(self, names: Sequence[str]) -> float:
         """Return how many values a row has in some columns."""

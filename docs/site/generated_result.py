@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from ldpaudit.audits.listing import AUDITS
+from ldpaudit.audits.listing import ORDER
 from ldpaudit.cli.schemas import storing
 from ldpaudit.judging.policy import check_names
 from ldpaudit.result import SCHEMA_VERSION
@@ -48,7 +48,7 @@ def _page() -> Iterator[str]:
         yield f"### In `{name}`\n"
         yield from listed(ids)
     yield "## Other ids\n"
-    yield f"Audits, for `--only` and `--skip`: {coded(AUDITS)}.\n"
+    yield f"Audits, for `--only` and `--skip`: {coded(ORDER)}.\n"
     yield f"Checks: {coded(('min-rows', *check_names()))}; `ldpaudit policy explain` says what \
 each compares.\n"
 

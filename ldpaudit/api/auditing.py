@@ -175,7 +175,6 @@ def _tree(
     releases: Sequence[Any], options: AuditOptions, progress: Progress
 ) -> "tuple[Node, tuple[Note, ...]]":
     """Return the tree of what was given, and what its reader says."""
-    from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
     from ldpaudit.datasets.several import ColumnsReport
     from ldpaudit.pipeline.nodes import node_of, nodes_of, with_replays
 
@@ -189,8 +188,13 @@ def _tree(
     if isinstance(reading, ColumnsReport):
         node = node_of(reading.file)
         return with_replays(node, replays_of(releases, options)), notes_of(reading)
-    one = with_public_posterior(reading.release, options.public_posterior, options)
-    node = node_of(with_canaries(one, options.canaries, options))
+    one = reading.release
+    if options.public_posterior is not None or options.canaries is not None:
+        from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
+
+        one = with_public_posterior(one, options.public_posterior, options)
+        one = with_canaries(one, options.canaries, options)
+    node = node_of(one)
     return with_replays(node, replays_of(releases, options, one)), notes_of(reading)
 
 

@@ -24,9 +24,10 @@ from ldpaudit.release import ColumnsDeclaration, DeclaredColumns, FileColumns, R
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
+    from ldpaudit.datasets.formats.tables import TableSource
     from ldpaudit.datasets.reading import ReadReport
     from ldpaudit.datasets.several import ColumnsReport, HashedIds
-    from ldpaudit.receipt.replay import Replay
+    from ldpaudit.receipt.found import Replay
     from ldpaudit.release import ReleasedFiles
     from ldpaudit.work.progress import Progress
 
@@ -228,8 +229,6 @@ def replays_of(
     # ``one``: the release as it was read, where there is one alone. ``shared``: whether the true
     # labels are given for other releases, too: one file holds one key. InputError where two
     # releases have one key: what differs between them then shows labels.
-    from ldpaudit.receipt.replay import replay
-
     truth: Any = options.truth
     several = isinstance(truth, list | tuple) and len(releases) > 1
     shared = shared or (len(releases) > 1 and not several)
@@ -239,24 +238,40 @@ def replays_of(
     if one is not None and one.places is None and options.id_column is None:
         posterior = one.public_posterior
     person, files = options.id_column, _files(options)
-    found = [
-        None
-        if own is None
-        else replay(
-            source,
-            own,
-            id_column=person,
-            files=files,
-            posterior=posterior,
-            synthetic=options.synthetic if len(releases) == 1 else None,
+    found: list[Replay | None] = []
+    for source, own in zip(releases, every, strict=True):
+        table = None if own is None else _with_receipt(source, files)
+        if table is None:
+            found.append(None)
+            continue
+        from ldpaudit.receipt.replay import replay
+
+        synthetic = options.synthetic if len(releases) == 1 else None
+        found.append(
+            replay(
+                table,
+                own,
+                id_column=person,
+                files=files,
+                posterior=posterior,
+                synthetic=synthetic,
+            )
         )
-        for source, own in zip(releases, every, strict=True)
-    ]
     if shared:
         # A foreign one with a mark was drawn from the key that is here.
         found = [None if r is None or (r.status == "foreign" and not r.mark) else r for r in found]
     check_keys(found)
     return found
+
+
+def _with_receipt(source: Any, files: FileOptions) -> "TableSource | None":
+    """Open a release; None where it has no receipt, without which nothing is drawn again."""
+    from ldpaudit.datasets.declaration import parse_declaration
+    from ldpaudit.datasets.reading import open_source
+
+    table = open_source(source, None, files)
+    stated = None if table.declaration is None else parse_declaration(table.declaration)
+    return table if stated is not None and stated.receipt else None
 
 
 def check_keys(replays: "Sequence[Replay | None]") -> None:

@@ -7,12 +7,11 @@ import numpy as np
 from scipy.special import expit
 from scipy.stats import binom, random_table
 
-from ldpaudit.audits.aggregates import noise_p_value, residuals
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Dependence
 from ldpaudit.audits.mechanism.evidence import report_counts
 from ldpaudit.audits.models import aligned_channel
-from ldpaudit.mechanisms.capabilities import BagSums
-from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.audits.registered import dependence_of_registered
+from ldpaudit.release import FloatArray, IndexArray, label_table
 from ldpaudit.result import Note
 
 _DRAWS, _FEW_DRAWS, _LARGE = 199, 19, 40_000
@@ -54,56 +53,43 @@ def truth_fit(context: AuditContext) -> Fit:
     if release.truth is None or release.constant:
         return Fit()
     if release.bags is not None:
-        return _of_bags(context)
-    if release.reports is not None:
-        return _of_reports(context)
-    counts = label_table(
-        release.truth, release.released, len(release.classes), len(release.outputs)
-    )
-    rng = context.rng("alignment")
-    if independence_p_value(counts, rng) <= _UNRELATED:
+        found = dependence_of_registered(context)
+    elif release.reports is not None:
+        found = _of_reports(context)
+    else:
+        found = _of_labels(context)
+    if found is None or found.unrelated <= _UNRELATED:
         return Fit()
-    channel = aligned_channel(context)
-    expected = 0.0 if channel is None else dependence_p_value(counts, channel.matrix, rng)
-    return _unrelated(expected)
-
-
-def _unrelated(expected: float) -> Fit:
-    """Return what is said of true labels that reveal nothing; ``expected``: p-value by the claim.
-
-    That released labels depend on them so little.
-    """
-    if expected > _TOO_LITTLE:
+    if found.as_claimed() > _TOO_LITTLE:
         return Fit(notes=(Note.info("assumptions", NOT_SEEN),))
     return Fit(unrelated=True, notes=(Note.warning("assumptions", UNRELATED),))
 
 
-def _of_reports(context: AuditContext) -> Fit:
-    """Return whether true labels belong to the recorded reports, by guesses of the likelier one."""
+def _of_labels(context: AuditContext) -> Dependence:
+    """Return how far released labels depend on the true ones; no channel explains too little."""
+    release, rng = context.release, context.rng("alignment")
+    assert release.truth is not None
+    counts = label_table(
+        release.truth, release.released, len(release.classes), len(release.outputs)
+    )
+
+    def as_claimed() -> float:
+        channel = aligned_channel(context)
+        return 0.0 if channel is None else dependence_p_value(counts, channel.matrix, rng)
+
+    return Dependence(independence_p_value(counts, rng), as_claimed)
+
+
+def _of_reports(context: AuditContext) -> Dependence | None:
+    """Return how far recorded reports depend on the true labels, by guesses of the likelier one."""
     found, epsilon = report_counts(context), context.claim.epsilon
     if found is None or epsilon is None or not found.guesses:
-        return Fit()
-    if binom.sf(found.right - 1, found.guesses, 0.5) <= _UNRELATED:
-        return Fit()
+        return None
     # A guess is right with a chance of at most e^ε/(1 + e^ε), which the largest ratios reach.
-    return _unrelated(float(binom.cdf(found.right, found.guesses, expit(epsilon))))
-
-
-def _of_bags(context: AuditContext) -> Fit:
-    """Return whether true labels belong to the rows whose sums were released."""
-    claim, bags, truth = context.claim.offers(BagSums), context.bags, context.truth
-    rng = context.rng("alignment")
-
-    def distance(labels: IntArray) -> float:
-        sums = np.bincount(bags.members, weights=labels)
-        return float(((bags.released - sums) ** 2).sum())
-
-    seen = distance(truth) * (1 + 1e-12)
-    nearer = sum(distance(rng.permutation(truth)) <= seen for _ in range(_DRAWS))
-    if (1 + nearer) / (1 + _DRAWS) <= _UNRELATED:
-        return Fit()
-    noisy = claim is not None and claim.noise != "none"
-    return _unrelated(noise_p_value(residuals(context)[0], claim) if claim and noisy else 0.0)
+    return Dependence(
+        float(binom.sf(found.right - 1, found.guesses, 0.5)),
+        lambda: float(binom.cdf(found.right, found.guesses, expit(epsilon))),
+    )
 
 
 def dependence_p_value(counts: IndexArray, channel: FloatArray, rng: np.random.Generator) -> float:

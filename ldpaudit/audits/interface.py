@@ -17,7 +17,7 @@ from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.release import (
     Bags,
     ColumnReleases,
@@ -491,6 +491,16 @@ class Audit(Protocol):
 
 
 @dataclass(frozen=True)
+class Dependence:
+    """Whether what was released depends on the true labels, as valid p-values."""
+
+    unrelated: float
+    """Of true labels that are of other rows: small where the released ones depend on them."""
+    as_claimed: Callable[[], float]
+    """Of labels released as claimed: small where the released ones depend on them less."""
+
+
+@dataclass(frozen=True)
 class BuiltIn:
     """An audit of this package: a function that yields what it found, and when it applies."""
 
@@ -499,6 +509,12 @@ class BuiltIn:
     unavailable: Callable[[AuditContext], str | None] = lambda context: None  # noqa: ARG005
     counts: Counts = "rows"
     needs: tuple[Need, ...] = ("labels", "rows")
+    power: Callable[[AuditContext], Iterable[Part] | None] = lambda context: None  # noqa: ARG005
+    """What the bound of this audit could have found; None where another audit bounds ε."""
+    dependence: Callable[[AuditContext], Dependence | None] = lambda context: None  # noqa: ARG005
+    """How far what was released depends on the true labels; None where labels were released."""
+    within: str = ""
+    """The audit that this one is a part of; it is then none of its own."""
 
     def run(self, context: AuditContext) -> Finding:
         """Return everything that was found."""

@@ -24,7 +24,7 @@ from ldpaudit.audits.mechanism.evidence import (
     subgroup_evidence,
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
-from ldpaudit.audits.observational.evidence import observational_power
+from ldpaudit.audits.registered import power_of_registered
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -105,7 +105,10 @@ def _power(context: AuditContext) -> Iterator[Part]:
     first = None if channel is None else channel.matrix[:, release.released[0]]
     always = first is not None and bool(np.all(first > 1 - _NEARLY))
     if context.claim.offers(PublicModelLabel) is not None:
-        yield from observational_power(context)
+        bounded = power_of_registered(context)
+        if bounded is None:
+            raise InsufficientDataError("no audit of this installation bounds ε of such a claim")
+        yield from bounded
     elif release.constant and always:
         # The claim gives everybody one label, and the release has just that.
         given = "a mechanism that gave anybody another label would have done so in one row"

@@ -14,7 +14,7 @@ from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, 
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.listing import PLACES, SHORT
+from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
 from ldpaudit.plugins import (
     check_name,
     check_one,
@@ -259,5 +259,9 @@ def refusals() -> Iterator[Note]:
 
 
 def _built_in() -> dict[PlugInKind, Collection[str]]:
-    mechanisms = PLACES.keys() | SHORT.keys()
-    return {"attack": taken_names(), "audit": BUILT_IN, "mechanism": mechanisms, "reader": ()}
+    return {
+        "attack": taken_names(),
+        "audit": BUILT_IN,
+        "mechanism": BUILT_IN_MECHANISMS,
+        "reader": (),
+    }

@@ -11,8 +11,9 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 import typer
 
-from ldpaudit.audits.listing import AUDITS, BUILT_IN
-from ldpaudit.mechanisms.listing import PLACES, SHORT
+from ldpaudit.audits.listing import BUILT_IN, built_in_audits
+from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
+from ldpaudit.mechanisms.listing import SHORT, built_in_mechanisms
 from ldpaudit.options import Argument, Option, declared, group
 from ldpaudit.plugins import added
 
@@ -192,8 +193,8 @@ def completer(name: str) -> Callable[[str], list[str]] | None:
         return None
 
     def names(incomplete: str) -> list[str]:
-        mechanisms = (*PLACES, *SHORT, *added("mechanism", PLACES))
-        audits = (*AUDITS, *added("audit", BUILT_IN))
+        mechanisms = (*built_in_mechanisms(), *SHORT, *added("mechanism", BUILT_IN_MECHANISMS))
+        audits = (*built_in_audits(), *added("audit", BUILT_IN))
         known = mechanisms if name in ("--mechanism", "name") else audits
         return [one for one in known if one.startswith(incomplete)]
 

@@ -133,10 +133,10 @@ class ReportOutputs(Outputs):
 
     def check(self, inputs: Iterable[Path | str | None] = ()) -> None:
         """Refuse formats that there are not, besides."""
-        from ldpaudit.reports import FORMATS, check_format
+        from ldpaudit.reports import check_format
 
         super().check(inputs)
-        for name in self.asked.keys() - {*FORMATS}:
+        for name in self.asked:
             check_format(name)
 
     @property

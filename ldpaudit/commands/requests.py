@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def split_text(classes: str) -> "tuple[Label, ...]":
     """Return the labels of ``A,B,…``."""
-    from ldpaudit.datasets.probabilities import split_labels
+    from ldpaudit.datasets.labels import split_labels
 
     return split_labels(classes)
 

@@ -16,7 +16,6 @@ from scipy.special import expit
 
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.models.encoding import DesignMatrix, LevelsByColumn, Limits
-from ldpaudit.models.network import NetworkOptions, fit_network, torch_threads
 from ldpaudit.models.screening import most_bins, strongest_of
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray
@@ -221,6 +220,8 @@ def _network(
     threads: int,
     device: str,
 ) -> LogOdds:
+    from ldpaudit.models.network import NetworkOptions, fit_network, torch_threads
+
     inputs, middle = encoded(rows, categorical), np.nanmean(rows)
     image = is_image(rows.shape[1], categorical)
 

@@ -19,7 +19,7 @@ from ldpaudit.judging.node_words import Words, sentence_of, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import AuditRecord, AuditResult, overall

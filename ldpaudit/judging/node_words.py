@@ -18,7 +18,7 @@ from ldpaudit.judging.checks.listing import PRIVATE_COLUMNS
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.judging.sentence import violation
 from ldpaudit.judging.waivers import waived_words
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.receipt.words import reason
 from ldpaudit.result import AuditResult, Check, Decision, Verdict
 from ldpaudit.result.answers import VERDICTS, WARNING, warned, warnings_of

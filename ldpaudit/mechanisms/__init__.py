@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING
 from ldpaudit.lazy import exported
 
 if TYPE_CHECKING:
-    from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
-    from ldpaudit.mechanisms.by_stratum import ByStratum
     from ldpaudit.mechanisms.channel import Channel
     from ldpaudit.mechanisms.finite import Family
-    from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
-    from ldpaudit.mechanisms.gaussian import GaussianRR
     from ldpaudit.mechanisms.interface import Mechanism, MechanismOptions, Traits
-    from ldpaudit.mechanisms.label_proportions import LabelProportions
     from ldpaudit.mechanisms.label_range import LabelRange
     from ldpaudit.mechanisms.listing import UNKNOWN
     from ldpaudit.mechanisms.noise import (
@@ -42,31 +37,20 @@ if TYPE_CHECKING:
         epsilon_of_lambda,
         lambda_of_epsilon,
     )
-    from ldpaudit.mechanisms.unbiased import OptimalUnbiased
-    from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 __all__ = [
     "UNKNOWN",
-    "ByStratum",
     "Channel",
-    "DebiasedRR",
     "DiscreteLaplace",
     "DiscreteStaircase",
-    "DoubleRR",
     "DummyFeaturesRR",
     "ExplicitChannel",
     "Exponential",
     "Family",
-    "FrequencyOracle",
-    "GaussianRR",
-    "LabelProportions",
     "LabelRange",
     "Laplace",
     "Mechanism",
     "MechanismOptions",
-    "ModelBasedRR",
-    "OptimalUnbiased",
-    "RROnBins",
     "RandomizedResponse",
     "RandomizedResponseTopK",
     "Staircase",
@@ -84,21 +68,13 @@ __all__ = [
 __getattr__, __dir__ = exported(
     __name__,
     {
-        "by_stratum": ("ByStratum",),
-        "bins": (
-            "DebiasedRR",
-            "RROnBins",
-        ),
         "channel": ("Channel",),
         "finite": ("Family",),
-        "frequency_oracles": ("FrequencyOracle",),
-        "gaussian": ("GaussianRR",),
         "interface": (
             "Mechanism",
             "MechanismOptions",
             "Traits",
         ),
-        "label_proportions": ("LabelProportions",),
         "label_range": ("LabelRange",),
         "listing": ("UNKNOWN",),
         "noise": (
@@ -123,11 +99,6 @@ __getattr__, __dir__ = exported(
             "UnknownMechanism",
             "epsilon_of_lambda",
             "lambda_of_epsilon",
-        ),
-        "unbiased": ("OptimalUnbiased",),
-        "with_features": (
-            "DoubleRR",
-            "ModelBasedRR",
         ),
     },
 )

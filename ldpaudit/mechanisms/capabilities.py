@@ -4,7 +4,10 @@
 # mechanism.
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
@@ -321,6 +324,38 @@ class BagSums(AnalysedMechanism):
     @abstractmethod
     def noise_cdf(self, x: FloatArray) -> FloatArray:
         """Return P(noise ≤ x) of the declared noise, float64 of the shape of ``x``."""
+
+
+class LocalReports(AnalysedMechanism):
+    """A protocol by which each person reports a label, where the reports are what is released.
+
+    Attributes
+    ----------
+    classes : tuple, length k
+        The labels.
+    """
+
+    classes: tuple[Label, ...]
+
+    @property
+    @abstractmethod
+    def report_kind(self) -> Literal["label", "labels", "numbers"]:
+        """How a released column holds a report: a label, a list of labels, or one of numbers."""
+
+    @abstractmethod
+    def check(self, reports: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return reports of shape (n, d) in their own type (InputError where one is impossible)."""
+
+    @abstractmethod
+    def labels(self, reports: npt.NDArray[Any], rng: np.random.Generator) -> IntArray:
+        """Return a most likely label of each report, ties broken uniformly, int32 of shape (n,)."""
+
+    @abstractmethod
+    def log_ratio(self, reports: npt.NDArray[Any], first: IntArray, second: IntArray) -> FloatArray:
+        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,).
+
+        ``first`` and ``second`` are label codes, int32 of shape (n,).
+        """
 
 
 class StepNoise(NumericMechanism):

@@ -8,8 +8,7 @@ from typing import Any, Final
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
-from ldpaudit.mechanisms.listing import PLACES, SHORT, UNKNOWN
-from ldpaudit.mechanisms.rounded import ROUND, with_rounding
+from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
 from ldpaudit.release import Declaration, Label
 
@@ -25,10 +24,10 @@ def full_name(name: str) -> str:
 def _entry_points() -> Mapping[str, EntryPoint]:
     """Return the families by name; a plug-in cannot replace a built-in one."""
     built_in = {
-        name: EntryPoint(name, f"ldpaudit.mechanisms.{place}", GROUPS["mechanism"])
-        for name, place in PLACES.items()
+        name: EntryPoint(name, place, GROUPS["mechanism"])
+        for name, place in built_in_mechanisms().items()
     }
-    return built_in | added("mechanism", PLACES.keys() | SHORT.keys())
+    return built_in | added("mechanism", BUILT_IN)
 
 
 def names() -> tuple[str, ...]:
@@ -48,12 +47,14 @@ def family(name: str) -> Family:
         If there is no mechanism of this full name, or that of another package cannot be used.
     """
     points = _entry_points()
+    if name not in points and name in ORDER:
+        raise InputError(f"This installation lacks the mechanism {name!r}; install ldpaudit again.")
     if name not in points:
         raise InputError(
             f"The mechanism {name!r} is not one that can be audited; "
             f"choose one of {', '.join(sorted(points))}{did_you_mean(name, points, NOT_HERE)}"
         )
-    if name not in PLACES:
+    if name not in BUILT_IN:
         check_one("mechanism", name)
     try:
         found: Any = points[name].load()
@@ -64,7 +65,7 @@ def family(name: str) -> Family:
     if not (is_class or isinstance(found, Family)) or not isinstance(traits, Traits):
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
     check_name("mechanism", name, traits.name)
-    if name not in PLACES and (wrong := traits.mistaken()):
+    if name not in BUILT_IN and (wrong := traits.mistaken()):
         raise InputError(f"The plug-in {name!r} states traits with unknown words: {wrong}.")
     return found if isinstance(found, Family) else _OfClass(traits, kind=found)
 
@@ -91,7 +92,7 @@ def families() -> Iterator[Family]:
         try:
             yield family(name)
         except InputError:
-            if name in PLACES:
+            if name in BUILT_IN:
                 raise
 
 
@@ -127,7 +128,12 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
         return family(UNKNOWN).from_parameters({}, classes)
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
-    return with_rounding(named.from_parameters(stated, classes), method)
+    made = named.from_parameters(stated, classes)
+    if method is None:
+        return made
+    from ldpaudit.mechanisms.rounded import with_rounding
+
+    return with_rounding(made, method)
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,12 +14,11 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import Randomness, bit_source
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism
 from ldpaudit.mechanisms.label_range import Loss
+from ldpaudit.mechanisms.listing import ROUND
 from ldpaudit.mechanisms.parameters import check_numeric_classes
 from ldpaudit.release import FloatArray, IntArray, Label
 
 RoundingMethod = Literal["unbiased", "nearest"]
-# The declared parameter, and the option of ``privatize``, that says how labels were rounded.
-ROUND: Final = "round"
 
 
 @dataclass(frozen=True)

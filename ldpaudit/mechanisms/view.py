@@ -11,9 +11,8 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.mechanisms.capabilities import BagSums
+from ldpaudit.mechanisms.capabilities import BagSums, LocalReports
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
 from ldpaudit.mechanisms.registry import from_declaration, traits_of
@@ -140,7 +139,7 @@ class DeclaredCoding:
         return self._mechanism.offers(BagSums) if self._traits.rows == "bags" else None
 
     @property
-    def reports(self) -> FrequencyOracle | None:
+    def reports(self) -> LocalReports | None:
         """The protocol whose reports were recorded; None for a mechanism that releases labels."""
         reports = self._traits.outputs == "reports"
-        return self._mechanism.offers(FrequencyOracle) if reports else None
+        return self._mechanism.offers(LocalReports) if reports else None

@@ -21,7 +21,7 @@ from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
-from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
+from ldpaudit.audits.listing import BUILT_IN, OF_COLUMNS, OF_SEVERAL, ORDER, built_in_audits
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
 from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_part
@@ -67,7 +67,8 @@ _NEITHER: Final = "answers of the releases are neither all new nor all remembere
 
 def available_audits() -> Mapping[str, str]:
     """Return the audits by id, with the place of each; a plug-in cannot replace a built-in one."""
-    return {**AUDITS, **{name: plugin.value for name, plugin in added("audit", BUILT_IN).items()}}
+    others = {name: plugin.value for name, plugin in added("audit", BUILT_IN).items()}
+    return {**built_in_audits(), **others}
 
 
 def chosen_audits(
@@ -76,6 +77,8 @@ def chosen_audits(
     """Return the audits that are to run by id, with the place of each; ``more``: built in, too."""
     known = {**available_audits(), **more}
     for name in (*only, *skip):
+        if name not in known and name in ORDER:
+            raise InputError(f"This installation lacks the audit {name!r}; install ldpaudit again.")
         if name not in known:
             near = did_you_mean(name, known, NOT_HERE)
             raise InputError(f"There is no audit {name!r}; choose from {', '.join(known)}{near}")

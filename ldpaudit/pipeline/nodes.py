@@ -16,7 +16,7 @@ from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.registry import plain_parameters
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.release import ColumnReleases, DeclaredColumns, FileColumns, Release, ReleasedFiles
 from ldpaudit.result import BeforeNoise, MechanismInfo, ReleaseInfo
 

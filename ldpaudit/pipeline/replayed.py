@@ -8,7 +8,7 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.receipt.replay import Replay, upper_tail
+from ldpaudit.receipt.found import Replay, upper_tail
 from ldpaudit.receipt.words import CHANGED, LEFT_OUT, REPLAYED, decided, reason
 from ldpaudit.result import Estimate, Finding, Note
 

@@ -28,7 +28,7 @@ from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KEY_BYTES, KeyedBits, KeyedStream, NoiseKey
-from ldpaudit.mechanisms.listing import PLACES
+from ldpaudit.mechanisms.listing import ORDER
 from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import FloatArray, IntArray, Label
 
@@ -85,14 +85,14 @@ def not_drawn(mechanism: Mechanism) -> str:
 def sealed_as_drawn(mechanism: Mechanism) -> bool:
     """Return whether labels depend on more than the key: on a model, or another package's code."""
     inner = mechanism.after_rounding
-    theirs = any(one.name not in PLACES for one in (inner, *inner.by_stratum))
+    theirs = any(one.name not in ORDER for one in (inner, *inner.by_stratum))
     modelled = any(inner.offers(one) is not None for one in (StagedLabel, PublicModelLabel))
     return theirs or modelled
 
 
 def _ours(mechanism: Mechanism) -> bool:
     """Return whether the code that draws is ours; from another package's channel it is, too."""
-    return mechanism.name in PLACES or type(mechanism).__module__.startswith("ldpaudit.")
+    return mechanism.name in ORDER or type(mechanism).__module__.startswith("ldpaudit.")
 
 
 def _pure(mechanism: Mechanism) -> bool:

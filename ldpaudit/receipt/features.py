@@ -1,7 +1,6 @@
 """Features that a mechanism draws: which of them are drawn again, and whether they are the same."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -25,6 +24,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.keyed import KeyedBits, NoiseKey
 from ldpaudit.options import FileOptions
 from ldpaudit.receipt.drawing import by_blocks
+from ldpaudit.receipt.found import FeatureReplay
 from ldpaudit.release import IndexArray, IntArray, Label
 
 _NOISE: Final = (
@@ -36,20 +36,6 @@ _OTHER_COLUMNS: Final = (
     "the synthetic features, because the table of --synthetic has other columns or labels than the "
     "release"
 )
-
-
-@dataclass(frozen=True)
-class FeatureReplay:
-    """What was found of features that the mechanism drew."""
-
-    # ``rows``: those whose features were drawn again and compared; ``changed`` of them differ.
-    # ``withheld``: whether no row has features. ``unseen``: what was drawn and is not compared, in
-    # words; "" where all is.
-
-    rows: int = 0
-    changed: int = 0
-    withheld: bool = False
-    unseen: str = ""
 
 
 def draws_features(mechanism: Mechanism) -> bool:

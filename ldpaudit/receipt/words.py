@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from ldpaudit.receipt.replay import OTHER_TRUTH, Replay
+from ldpaudit.receipt.found import OTHER_TRUTH, Replay
 from ldpaudit.result.numbers import number
 
 Outcome = Literal["pass", "fail", "inconclusive"]

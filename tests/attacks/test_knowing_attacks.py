@@ -7,8 +7,8 @@ from worlds import feature_table
 
 from ldpaudit.attacks import Knowledge, create_attack
 from ldpaudit.attacks.interface import missing_need, without_truth
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.release import (
     Release,
     ReleasedLabels,

@@ -6,9 +6,9 @@ import pytest
 
 import ldpaudit
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)
 ONLY = ("mechanism", "power")

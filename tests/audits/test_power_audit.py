@@ -15,9 +15,9 @@ from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
 from ldpaudit.mechanisms.response import RandomizedResponse
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding

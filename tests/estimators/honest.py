@@ -16,8 +16,6 @@ from estimators.epsilon.test_rare import ASYMMETRIC, examined
 from estimators.loss.test_mean_loss import BINARY, TRUTH
 from estimators.person import worlds as person
 from estimators.renyi.test_divergence import gaussian_scores, renyi_bounds
-from estimators.synthetic.test_memorisation import draws
-from estimators.test_synthetic_attacks import attacked
 from estimators.worlds import (
     Bound,
     Rng,
@@ -29,6 +27,8 @@ from estimators.worlds import (
     people_of_homes,
     randomized_response,
 )
+from extras.kinds.synthetic.test_memorisation import draws
+from extras.kinds.synthetic.test_synthetic_attacks import attacked
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -62,8 +62,12 @@ from ldpaudit.estimators.mean_loss import certified_mean_loss, claimed_mean_loss
 from ldpaudit.estimators.person import sum_lower
 from ldpaudit.estimators.person_noise import agreement_share, shared_noise
 from ldpaudit.estimators.renyi import Scores
-from ldpaudit.estimators.synthetic import PairedSuccesses, count_memorisation, count_own_rows
 from ldpaudit.extras.compare.differences import counted_interval
+from ldpaudit.extras.kinds.synthetic.counts import (
+    PairedSuccesses,
+    count_memorisation,
+    count_own_rows,
+)
 
 Interval = Callable[[float], tuple[float, float]]
 """From the error of both ends to the ends."""

@@ -26,7 +26,6 @@ from ldpaudit.estimators.epsilon.guesses import (
     detectable_epsilon,
     epsilon_lower,
 )
-from ldpaudit.estimators.epsilon.matched import match, possible_cases
 from ldpaudit.estimators.epsilon.strongest import EventPlan, odds_ratio_plan
 from ldpaudit.estimators.instance_loss import exceedance, expected_exceedance, loss_grid
 from ldpaudit.estimators.intervals.binomial import (
@@ -48,8 +47,9 @@ from ldpaudit.estimators.person_noise import (
 )
 from ldpaudit.estimators.row_order import strongest_agreement
 from ldpaudit.estimators.seeds import checksums
-from ldpaudit.estimators.synthetic import PairedSuccesses, exact_copies
 from ldpaudit.estimators.telling import Told, label_weights, told
+from ldpaudit.extras.kinds.observational.matched import match, possible_cases
+from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses, exact_copies
 
 
 def end(count: int, n: int, alpha: float, side: str = "low") -> float:

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.advantage import bag_posterior
 from ldpaudit.estimators.instance_loss import PosteriorBox
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower
 from ldpaudit.estimators.intervals.bounded_mean import Folds, mean_lower, paired_interval
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.neighbors import count_labels, neighbor_search
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
-from ldpaudit.estimators.synthetic import count_memorisation, count_own_rows
-from ldpaudit.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.bags.posterior import bag_posterior
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.synthetic.counts import count_memorisation, count_own_rows
 from ldpaudit.release import FeatureTable
 
 RNG = np.random.default_rng(0)

@@ -8,16 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from ldpaudit.audits.aggregates import bag_bound
-from ldpaudit.audits.observational.evidence import CanaryGuesses, ModelEvidence
 from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.estimators.epsilon.matched import (
-    RATIOS,
-    ModelBasedFamily,
-    match,
-    matched_tests,
-)
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
 from ldpaudit.estimators.epsilon.strongest import (
     SELECTED,
@@ -26,8 +18,16 @@ from ldpaudit.estimators.epsilon.strongest import (
     subgroup_tests,
 )
 from ldpaudit.estimators.intervals.bounded_mean import Folds
+from ldpaudit.extras.kinds.bags.audit import bag_bound
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
+from ldpaudit.extras.kinds.observational.evidence import CanaryGuesses, ModelEvidence
+from ldpaudit.extras.kinds.observational.matched import (
+    RATIOS,
+    ModelBasedFamily,
+    match,
+    matched_tests,
+)
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import FloatArray, IndexArray
 
 Rng = np.random.Generator

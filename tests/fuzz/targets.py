@@ -10,7 +10,8 @@ from typing import Final
 from ldpaudit.claim import stated_claim
 from ldpaudit.datasets import parse_declaration
 from ldpaudit.datasets.declaration import remarks_on
-from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
+from ldpaudit.datasets.labels import split_labels
+from ldpaudit.datasets.probabilities import channel_table, read_prior
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.extras.choose.mechanism.analysis import build, read_domain, settings

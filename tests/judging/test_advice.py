@@ -24,8 +24,7 @@ from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.checks.listing import CHECKS, audit_behind, leads_back
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, signs, unlike_the_claim
 from ldpaudit.judging.policy import check_names, parse_policy
-from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism, from_declaration
-from ldpaudit.release import Declaration
+from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism
 from ldpaudit.result import Check, Estimate
 
 ROWS = [
@@ -359,15 +358,6 @@ def test_the_audit_behind_each_check_is_named():
     assert result.next_steps == tuple(
         f"Run the audit {audit}, too (--only {audit})." for audit in audits
     )
-
-
-def test_a_mechanism_that_uses_features_needs_its_public_model():
-    parameters = {"classes": [0, 1], "lambda": 0.3, "floor": 0.05}
-    claim = from_declaration(Declaration("model-based-rr", parameters), (0, 1))
-    step = judged(evidence(), claim=claim, truth=False).next_steps[0]
-    assert "(--truth)" in step
-    assert "(--public-posterior)" in step
-    assert "--truth" not in judged(evidence(), claim=claim).next_steps[0]
 
 
 def attack(value, half, kind="certified"):

@@ -160,7 +160,7 @@ OTHER_MEANINGS = {
     ("reports/charts/planes.py", "channel"): "the id of a figure",
     ("datasets/domains.py", "frequency-oracle"): "part of the key of a random stream",
     ("datasets/names.py", "unknown"): "a word for a missing value",
-    ("ldpaudit/audits/synthetic.py", "unknown"): "a trait: what is released of features",
+    ("ldpaudit/extras/kinds/synthetic/audit.py", "unknown"): "a trait: of features",
     ("ldpaudit/audits/mechanism/audit.py", "unknown"): "a trait: what is released of labels",
     ("ldpaudit/audits/models.py", "channel"): "the key of a shared computation",
     ("ldpaudit/extras/choose/mechanism/result.py", "channel"): "a key of the JSON result",
@@ -188,13 +188,17 @@ OTHER_MEANINGS = {
 }
 
 
+FOLDERS = ("ldpaudit/mechanisms/", "ldpaudit/extras/kinds/mechanisms/")
+ATTACKS = ("attacks/", "ldpaudit/extras/kinds/attacks.py")
+
+
 def outside() -> Iterator[tuple[str, str]]:
     """Yield the files outside of the folder, and their code."""
     for top in ("attacks", "datasets", "reports", "ldpaudit"):
         for path in sorted((ROOT / top).rglob("*.py")):
             place = path.relative_to(ROOT).as_posix()
             linked = (ROOT / top / path.relative_to(ROOT / top).parts[0]).is_symlink()
-            if not linked and not place.startswith("ldpaudit/mechanisms/"):
+            if not linked and not place.startswith(FOLDERS):
                 yield place, path.read_text(encoding="utf-8")
 
 
@@ -212,7 +216,7 @@ def test_no_mechanism_is_named_outside_of_its_folder() -> None:
         (place, name)
         for place, name in named
         if place.startswith("ldpaudit/extras/selftest/")
-        or (place.startswith("attacks/") and name in NEEDS)
+        or (place.startswith(ATTACKS) and name in NEEDS)
     }
     assert named - planted == set(OTHER_MEANINGS)
 

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ldpaudit.mechanisms import ByStratum, ExplicitChannel, LabelProportions, RandomizedResponse
+from ldpaudit.extras.kinds.mechanisms.by_stratum import ByStratum
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.mechanisms.with_features import STAGED, DoubleRR, ModelBasedRR
+from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Laplace, Staircase
 from ldpaudit.mechanisms.rounded import Rounding
-from ldpaudit.mechanisms.with_features import STAGED, DoubleRR, ModelBasedRR
 
 ABC, GRID = ("a", "b", "c"), LabelRange(2, 9, 1)
 DOMAINS = (("a", "b"), ("c", "d", "e"))

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from mpmath import exp, inf, log, mp, mpf, quad
 
-from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, RROnBins
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR, ModelBasedRR
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     Exponential,
@@ -24,7 +25,6 @@ from ldpaudit.mechanisms.response import (
     RandomizedResponseTopK,
     lambda_of_epsilon,
 )
-from ldpaudit.mechanisms.with_features import DoubleRR, ModelBasedRR
 
 EPSILONS = (0.1, 1.0, 8.0)
 ORDERS = (0.5, 1.0, 1.5, 2.0, 8.0, 32.0)

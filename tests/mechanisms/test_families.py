@@ -12,18 +12,19 @@ from scipy import stats
 
 from ldpaudit import mechanisms
 from ldpaudit.errors import InputError, MissingDependencyError
-from ldpaudit.mechanisms import ByStratum, MechanismOptions, from_declaration
-from ldpaudit.mechanisms.gaussian import (
+from ldpaudit.extras.kinds.mechanisms.by_stratum import ByStratum
+from ldpaudit.extras.kinds.mechanisms.gaussian import (
     GaussianResponse,
     GaussianRR,
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,
 )
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
+from ldpaudit.mechanisms import MechanismOptions, from_declaration
 from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.response import DummyFeaturesRR, RandomizedResponse, RandomizedResponseTopK
-from ldpaudit.mechanisms.with_features import ModelBasedRR
 from ldpaudit.release import Declaration
 
 RANGE, GRID = LabelRange(0.0, 5.5), LabelRange(0, 5, 1)

@@ -11,26 +11,32 @@ import pytest
 from scipy import integrate, stats
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.bins import RROnBins, debiased_outputs
+from ldpaudit.extras.kinds.mechanisms.frequency_oracles import (
+    ORACLES,
+    FrequencyOracle,
+    best_threshold,
+    xxh32,
+)
+from ldpaudit.extras.kinds.mechanisms.gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_sigma,
+)
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
-    LabelProportions,
     RandomizedResponse,
     RandomizedResponseTopK,
     UnknownMechanism,
     from_declaration,
 )
 from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
-from ldpaudit.mechanisms.bins import RROnBins, debiased_outputs
 from ldpaudit.mechanisms.channel import compose, largest_log_ratios
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.frequency_oracles import ORACLES, FrequencyOracle, best_threshold, xxh32
-from ldpaudit.mechanisms.gaussian import (
-    gaussian_delta,
-    gaussian_epsilon,
-    gaussian_sigma,
-)
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
 from ldpaudit.mechanisms.noise import (
@@ -43,7 +49,6 @@ from ldpaudit.mechanisms.noise import (
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounded import Rounding
 from ldpaudit.mechanisms.view import numeric_view, point_channel
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration
 
 Row = tuple[str, Callable[[], Any], Any]

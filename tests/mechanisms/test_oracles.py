@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from ldpaudit.mechanisms.gaussian import (
+from ldpaudit.extras.kinds.mechanisms.gaussian import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_sigma,

@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms import Channel, DoubleRR, ExplicitChannel, RandomizedResponse, family
-from ldpaudit.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR, gaussian_epsilon
+from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
+from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse, family
 from ldpaudit.mechanisms.channel import compose
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.gaussian import GaussianRR, gaussian_epsilon
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
-from ldpaudit.mechanisms.label_proportions import LabelProportions
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
@@ -32,7 +34,6 @@ from ldpaudit.mechanisms.parameters import check_classes
 from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounded import RoundedLabels, Rounding, with_rounding
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 AB, RANGE, GRID = ("a", "b"), LabelRange(2.0, 9.0), LabelRange(2, 9, 1)

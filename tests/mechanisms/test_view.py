@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, optimal_bins
+from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.bins import DebiasedRR, optimal_bins
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
@@ -14,7 +15,6 @@ from ldpaudit.mechanisms.noise import (
     Laplace,
     Staircase,
 )
-from ldpaudit.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms.view import group_channel, numeric_view, view_channel
 from ldpaudit.numeric_labels import NumericCoding
 

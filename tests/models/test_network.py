@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.network import NetworkOptions, in_blocks, torch_threads, train
 
 

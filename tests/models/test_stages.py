@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
+from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
 from ldpaudit.mechanisms import Channel
-from ldpaudit.mechanisms.with_features import STAGED
 from ldpaudit.models.stages import StagedRelease
 
 NAMES, EPSILON = ("a", "b", "c"), 1.0

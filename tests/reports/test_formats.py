@@ -11,13 +11,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.reports.marked import marked, quoted_name
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.pipeline.public import questions
 from ldpaudit.reports import render
+from ldpaudit.reports.added import Format, check_profile, rendered
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.public_forms import render_public, summary_lines
 from ldpaudit.reports.text.answers import annotations
-from ldpaudit.reports.text.marked import marked, quoted_name
 from ldpaudit.result import AuditRecord, AuditResult, PublicFacts, Question
 from ldpaudit.result.public import PublicComparison, public
 from ldpaudit.work.documents import as_json
@@ -460,8 +461,20 @@ def test_a_comparison_is_shared_release_by_release(build):
     page = render_public(shared, "html")
     assert (page.count("<h1>"), page.count('class="verdict'), page.count("<main>")) == (1, 2, 1)
     assert [answers for _, answers in summary_lines(shared)] == [True, False] * 2
-    for format_name in ("json", "markdown", "sarif", "junit"):
-        assert render_public(shared, format_name)
+    assert json.loads(render_public(shared, "json"))["releases"]
+    with pytest.raises(InputError, match="no report format 'sarif'"):
+        render_public(shared, "sarif")
+
+
+def test_a_format_has_a_public_form_where_it_makes_one(build):
+    result = with_facts(build("fail"))
+    alone = Format(lambda result, _: result.verdict)
+    both = Format(alone.render, lambda shared: shared.decision)
+    assert rendered(both, result, Surroundings()) == "fail"
+    assert rendered(both, result, PUBLIC) == "do not publish"
+    check_profile("mine", both, "public")
+    with pytest.raises(InputError, match="'mine' is of another package and has no public form"):
+        check_profile("mine", alone, "public")
 
 
 def test_what_there_is_not_is_refused(build):

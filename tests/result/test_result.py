@@ -3,7 +3,6 @@
 import json
 import math
 from pathlib import Path
-from xml.etree.ElementTree import fromstring
 
 import pytest
 from golden.results import NAMES, stored
@@ -13,7 +12,7 @@ from pydantic import ValidationError
 
 from ldpaudit.cli.schemas import schema_of
 from ldpaudit.errors import InputError
-from ldpaudit.reports import FORMATS, render
+from ldpaudit.reports import render
 from ldpaudit.result import (
     SCHEMA_VERSION,
     AuditResult,
@@ -134,33 +133,23 @@ def result(request):
 
 
 def test_it_is_read_and_says_the_same(result):
-    texts = {name: render(result, name) for name in FORMATS if name != "registry"}
-    assert AuditResult.from_json(texts["json"]) == result
+    assert AuditResult.from_json(render(result, "json")) == result
     assert result.estimate("mechanism.epsilon_lower") is not None
-    for text in (texts["html"], texts["markdown"]):
-        assert "the lower bound of the share lies above the limit" in text.lower()
-    (run,) = json.loads(texts["sarif"])["runs"]
-    (failed,) = (one for one in run["results"] if one["level"] == "error")
-    assert failed["ruleId"] == "instance-loss-exceedance"
-    assert fromstring(texts["junit"]).attrib["failures"] == "1"
+    assert "the lower bound of the share lies above the limit" in render(result, "html").lower()
 
 
 @pytest.mark.parametrize(
-    ("kind", "told", "rule", "failures"),
+    ("kind", "told"),
     [
-        ("columns", "2 columns together claim ε = 1.2", "column-2/claimed-epsilon", 2),
-        ("releases", "2 releases together claim ε = 0.500", "release-1/claimed-epsilon", 1),
+        ("columns", "2 columns together claim ε = 1.2"),
+        ("releases", "2 releases together claim ε = 0.500"),
     ],
 )
-def test_one_of_several_parts_says_the_same_in_every_format(kind, told, rule, failures):
+def test_one_of_several_parts_says_the_same(kind, told):
     text = (STORED / f"{SCHEMA_VERSION}-{kind}.json").read_text(encoding="utf-8")
     whole = AuditResult.from_json(text)
-    texts = {name: render(whole, name) for name in FORMATS if name != "registry"}
-    assert (AuditResult.from_json(texts["json"]), len(whole.parts)) == (whole, 2)
-    assert told in texts["html"]
-    assert told in texts["markdown"]
-    assert rule in texts["sarif"]
-    assert int(fromstring(texts["junit"]).attrib["failures"]) == failures
+    assert (AuditResult.from_json(render(whole, "json")), len(whole.parts)) == (whole, 2)
+    assert told in render(whole, "html")
 
 
 def test_written_again_it_is_valid(result):

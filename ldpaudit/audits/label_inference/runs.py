@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from ldpaudit.attacks import ATTACKS, available_attacks, create_attack, given_attacks
+from ldpaudit.attacks import available_attacks, built_in_attacks, create_attack, given_attacks
 from ldpaudit.attacks.interface import (
     Attack,
     Knowledge,
@@ -82,7 +82,7 @@ def run_each(
         except LdpAuditError as error:
             if name in own or isinstance(error, AttackError):
                 raise
-            (left_out.unfit if name in ATTACKS else left_out.broken)[name] = str(error)
+            (left_out.unfit if name in built_in_attacks() else left_out.broken)[name] = str(error)
             continue
         if reason is None and attacks[0].learns_from_asked:
             reason = blind

@@ -30,8 +30,8 @@ from ldpaudit.audits.mechanism.evidence import (
     subgroup_doubt,
     subgroup_evidence,
 )
-from ldpaudit.audits.mechanism.features import feature_parts
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
+from ldpaudit.audits.registered import parts_within
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -91,7 +91,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     yield from exact_estimates(context.claim)
     yield from exact_curves(context.claim)
     yield from _in_the_clear(context)
-    yield from feature_parts(context)
+    yield from parts_within("mechanism", context)
     every, context = context, one_channel(context)
     if context.release.strata is not None and context.claim.by_stratum:
         return  # Each stratum is bounded by itself.

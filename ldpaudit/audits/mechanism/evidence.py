@@ -38,7 +38,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     subgroup_tests,
     surprise,
 )
-from ldpaudit.mechanisms.frequency_oracles import FrequencyOracle
+from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
@@ -96,7 +96,7 @@ def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
 def report_counts(context: AuditContext) -> GuessCounts | None:
     """Return how often the reports' likelihood ratio names the true label of a pair."""
     # None where there are no reports or true labels, or all true labels are the same.
-    claim, release = context.claim.offers(FrequencyOracle), context.release
+    claim, release = context.claim.offers(LocalReports), context.release
     if release.reports is None or release.truth is None:
         return None
     assert claim is not None

@@ -25,12 +25,10 @@ from ldpaudit.audits.renyi.curves import (
     bounds_of_orders,
     certified_curve,
     curve_consequences,
-    double_rr_curves,
     estimated_curve,
     largest_points,
     most_promising,
     support_estimates,
-    synthetic_parts,
 )
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import (
@@ -58,9 +56,13 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     traits = context.claim.traits
     yield from _of_release(context)
     # Of synthetic features the estimated divergence is what double randomized response is told by.
-    compared = synthetic_parts(context)
-    yield from compared or ()
-    yield from double_rr_curves(context, compared or ())
+    compared = None
+    if context.release.synthetic is not None or traits.features_replaced:
+        from ldpaudit.audits.renyi.features import double_rr_curves, synthetic_parts
+
+        compared = synthetic_parts(context)
+        yield from compared or ()
+        yield from double_rr_curves(context, compared or ())
     if traits.features == "unchanged" and has_features(context):
         yield Note.info(
             AUDIT_ID,

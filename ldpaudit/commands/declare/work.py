@@ -17,9 +17,9 @@ from ldpaudit.datasets.declaration import declared_content, parse_declaration, s
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.known import EVERY
-from ldpaudit.datasets.labels import in_order, labels_of_text, read_labels
+from ldpaudit.datasets.labels import RELEASED, in_order, labels_of_text, read_labels
 from ldpaudit.datasets.names import DEFAULT_LABEL, called, missing_column, quoted
-from ldpaudit.datasets.probabilities import RELEASED, column_channels
+from ldpaudit.datasets.probabilities import column_channels
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.datasets.writing import declared_places, write_into
 from ldpaudit.errors import InputError, OutputError, refuse

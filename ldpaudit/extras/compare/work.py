@@ -69,7 +69,7 @@ from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.pipeline.nodes import node_of, with_replays
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
 

@@ -9,7 +9,7 @@ from typing import Literal
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.receipt.replay import Replay
+from ldpaudit.receipt.found import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
 

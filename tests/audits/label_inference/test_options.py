@@ -11,7 +11,7 @@ from ldpaudit.commands.outputs import Outputs
 from ldpaudit.commands.requests import RunRequest
 from ldpaudit.commands.run.work import run_and_write
 from ldpaudit.errors import InputError
-from ldpaudit.mechanisms.with_features import ModelBasedRR
+from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 
 
 def survey(n=300):

@@ -11,8 +11,8 @@ from ldpaudit.audits.interface import AuditContext, Plan, of_rows
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.power import AUDIT as POWER
+from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
 from ldpaudit.judging.policy import parse_policy
-from ldpaudit.mechanisms.with_features import STAGED
 from ldpaudit.models.stages import StagedRelease
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels

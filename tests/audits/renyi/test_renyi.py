@@ -11,13 +11,14 @@ from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.renyi.audit import AUDIT, RELEASE, GuessedRows, candidate_pairs, worst_pair
-from ldpaudit.audits.renyi.curves import at_or_above, dp_epsilon, mixture_epsilon, replaced_rows
+from ldpaudit.audits.renyi.curves import at_or_above, dp_epsilon
+from ldpaudit.audits.renyi.features import mixture_epsilon, replaced_rows
 from ldpaudit.errors import InsufficientDataError
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.judging.checks.interface import Case, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Release, ReleasedLabels, SyntheticTable, TrueLabels
 from ldpaudit.result import Curve, Finding
 

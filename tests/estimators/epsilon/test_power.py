@@ -10,7 +10,6 @@ from worlds import TURNED
 
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
-from ldpaudit.estimators.epsilon.matched import target_chance
 from ldpaudit.estimators.epsilon.power import (
     Claimed,
     further_rows,
@@ -19,6 +18,7 @@ from ldpaudit.estimators.epsilon.power import (
     smallest_excess,
 )
 from ldpaudit.estimators.epsilon.strongest import design_bounds, gather_evidence
+from ldpaudit.extras.kinds.observational.matched import target_chance
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import FloatArray

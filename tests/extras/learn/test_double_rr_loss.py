@@ -3,8 +3,8 @@ import pytest
 import torch
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.models.corrections import double_targets
 from ldpaudit.models.network import NetworkOptions
 

@@ -14,9 +14,9 @@ from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.extras.compare.work import ReleaseInput, fingerprints, read_inputs
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.extras.learn.utility.scores import utility
-from ldpaudit.mechanisms.with_features import DoubleRR
 from ldpaudit.release import Declaration
 from ldpaudit.synthesis import generator
 from ldpaudit.work.progress import NoProgress

@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
 from ldpaudit.learners import (
     IWPClassifier,
     IWPRegressor,
@@ -22,7 +23,6 @@ from ldpaudit.mechanisms import (
     RandomizedResponse,
     from_declaration,
 )
-from ldpaudit.mechanisms.gaussian import GaussianRR
 from ldpaudit.models.corrections import nearest_source
 from ldpaudit.models.network import NetworkOptions
 from ldpaudit.release import Declaration

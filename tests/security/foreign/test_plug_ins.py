@@ -11,12 +11,12 @@ from releases import written
 
 import ldpaudit
 from ldpaudit import plugins
-from ldpaudit.attacks import ATTACKS, available_attacks, create_attack
+from ldpaudit.attacks import available_attacks, built_in_attacks, create_attack
 from ldpaudit.attacks.interface import Knowledge
-from ldpaudit.audits.listing import AUDITS, BUILT_IN
+from ldpaudit.audits.listing import BUILT_IN, built_in_audits
 from ldpaudit.errors import AttackError, InputError, LdpAuditError
 from ldpaudit.mechanisms import registry
-from ldpaudit.mechanisms.listing import PLACES, SHORT
+from ldpaudit.mechanisms.listing import ORDER, SHORT
 from ldpaudit.pipeline.audit import available_audits
 from ldpaudit.plugins import GROUPS
 from ldpaudit.reports import FORMATS, render
@@ -172,13 +172,17 @@ def audited(folder, *only):
 
 
 def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
-    taken = {"audits": BUILT_IN, "attacks": {*ATTACKS, "best"}, "mechanisms": {*PLACES, *SHORT}}
+    taken = {
+        "audits": BUILT_IN,
+        "attacks": {*built_in_attacks(), "best"},
+        "mechanisms": {*ORDER, *SHORT},
+    }
     # What the others may be called is tested with a stranger's package.
     others = {"commands", "formats", "generators", "readers"}
     assert {*taken} | others == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
     install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
-    assert (available_audits(), available_attacks()) == (AUDITS, ATTACKS)
-    assert registry.names() == tuple(PLACES)
+    assert (available_audits(), available_attacks()) == (built_in_audits(), built_in_attacks())
+    assert registry.names() == ORDER
     result = audited(tmp_path, "mechanism", "power")
     refused = [note.text for note in result.notes if note.audit == "plug-ins"]
     assert len(refused) == sum(map(len, taken.values()))

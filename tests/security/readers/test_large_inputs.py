@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from security.readers.fronts import attempt, in_child
 
-from ldpaudit.datasets.formats import arrow, csv_file, json_lines, loaded, locations, open_table
+from ldpaudit.datasets.formats import arrow, csv_file, json_lines, locations, open_table
 from ldpaudit.datasets.formats.tables import held_to
-from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files import loaded
+from ldpaudit.extras.kinds.files.sparse import open_sparse
 from ldpaudit.work import limits
 
 MOST, FREE = 1000, 1 << 20
@@ -116,7 +117,7 @@ CASES = {
 
 def _read(path):
     if path.suffix == ".svm":
-        open_svmlight(str(path)).read()
+        open_sparse(str(path)).read()
         return
     table = open_table(path)
     list(table.columns(table.names))

@@ -20,9 +20,9 @@ from ldpaudit.datasets import read_release
 from ldpaudit.datasets.features import encode_numbers
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.names import header_of
-from ldpaudit.datasets.sparse import open_svmlight
 from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, LdpAuditError
+from ldpaudit.extras.kinds.files.sparse import open_sparse
 from ldpaudit.options import FileOptions
 from ldpaudit.work.files import WholeFiles
 
@@ -344,7 +344,7 @@ def written(table, place):
 def read(place):
     """Return all columns that a file holds."""
     if place.suffix == ".svm":
-        labels, features = open_svmlight(str(place)).read()
+        labels, features = open_sparse(str(place)).read()
         return {"label": labels.to_pylist(), "features": features.tolist()}
     table = open_table(place)
     return {name: column.to_pylist() for name, column in table.columns(table.names)}

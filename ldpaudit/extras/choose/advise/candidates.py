@@ -50,10 +50,11 @@ from ldpaudit.extras.choose.sweep.points import (
     truth_reading,
 )
 from ldpaudit.extras.choose.sweep.request import Point
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
 from ldpaudit.extras.release.privatize.scan import released_as_they_are
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import CLAIM
-from ldpaudit.mechanisms import DebiasedRR, RandomizedResponse, traits_of
+from ldpaudit.mechanisms import RandomizedResponse, traits_of
 from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.mechanisms.registry import applicable

@@ -10,8 +10,8 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from ldpaudit.commands.priors import SAME, prior_over
-from ldpaudit.datasets.labels import read_texts
-from ldpaudit.datasets.probabilities import channel_table, read_prior, split_labels
+from ldpaudit.datasets.labels import read_texts, split_labels
+from ldpaudit.datasets.probabilities import channel_table, read_prior
 from ldpaudit.doors import (
     Channel,
     FiniteMechanism,

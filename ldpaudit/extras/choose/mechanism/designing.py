@@ -30,6 +30,7 @@ from ldpaudit.extras.choose.mechanism.analysis import (
     grid,
     read_domain,
 )
+from ldpaudit.extras.choose.mechanism.invariant import invariant_channel
 from ldpaudit.extras.choose.mechanism.request import DesignRequest
 from ldpaudit.extras.choose.mechanism.result import ERROR_AXES, Analysis, Curve, error_points
 from ldpaudit.mechanisms.analysis import (
@@ -40,7 +41,6 @@ from ldpaudit.mechanisms.analysis import (
     rdp_curve,
 )
 from ldpaudit.mechanisms.interface import Problem, Proposal
-from ldpaudit.mechanisms.invariant import invariant_channel
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_prior

@@ -21,7 +21,7 @@ from ldpaudit.doors import (
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_in_one_run, one_run_epsilon
 from ldpaudit.estimators.epsilon.sequential import anytime_epsilon, refutes
-from ldpaudit.estimators.epsilon.tradeoff import (
+from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
     gaussian_mu,

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.api import plan_of, read_with, seed_of
-from ldpaudit.audits.observational.evidence import check_canaries
 from ldpaudit.datasets.probabilities import class_probabilities, with_canaries
 from ldpaudit.doors import (
     AuditOptions,
@@ -27,13 +26,14 @@ from ldpaudit.doors import (
     shift_lower,
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
-from ldpaudit.estimators.epsilon.tradeoff import (
+from ldpaudit.estimators.intervals.bounded_mean import Folds, best_interval
+from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
     gaussian_mu,
     one_run_mu,
 )
-from ldpaudit.estimators.intervals.bounded_mean import Folds, best_interval
+from ldpaudit.extras.kinds.observational.evidence import check_canaries
 from ldpaudit.extras.probe.models.audit import SHARES, curve_estimate, verdict_on
 from ldpaudit.extras.probe.models.game import expected
 from ldpaudit.extras.probe.models.result import (

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ldpaudit.datasets.probabilities import split_labels
+from ldpaudit.datasets.labels import split_labels
 from ldpaudit.device import check_device, need_torch
 from ldpaudit.doors import InputError, check_epsilon, refuse
 from ldpaudit.errors import did_you_mean, quoted

@@ -9,9 +9,9 @@ from processes import refused
 from ldpaudit.datasets import declare
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.extras.choose.mechanism.composing import UpperBound, analyse_jointly
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of
-from ldpaudit.mechanisms.bins import DebiasedRR
 from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, Staircase

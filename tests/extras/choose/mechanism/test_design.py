@@ -8,8 +8,8 @@ from extras.choose.mechanism.conftest import mechanism
 from processes import refused
 
 from ldpaudit.extras.choose.mechanism.designing import best, compare_mechanisms
+from ldpaudit.extras.choose.mechanism.invariant import invariant_channel
 from ldpaudit.mechanisms.interface import Problem
-from ldpaudit.mechanisms.invariant import invariant_channel
 from ldpaudit.mechanisms.label_range import LabelRange
 
 SKEWED = np.array([0.4, 0.05, 0.05, 0.1, 0.15, 0.25])

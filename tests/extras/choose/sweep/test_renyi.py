@@ -9,7 +9,8 @@ from ldpaudit.cli import app
 from ldpaudit.errors import InputError
 from ldpaudit.extras.choose.mechanism.analysis import conditional_curve
 from ldpaudit.extras.choose.sweep.result import CONDITIONAL, DIVERGENCE, FLOOR, order_curves
-from ldpaudit.mechanisms import DoubleRR, RandomizedResponse
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.mechanisms import RandomizedResponse
 
 
 def content(estimate: float, noise: float) -> dict:

@@ -9,12 +9,12 @@ from ldpaudit.datasets import declare, read_release
 from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.extras.choose.sweep.points import _TrueCoding
+from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, RROnBins
 from ldpaudit.extras.learn.utility.companions import row_likelihood
 from ldpaudit.extras.learn.utility.learner import Learner, bias_correction
 from ldpaudit.extras.learn.utility.scores import utility
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import MechanismOptions, family
-from ldpaudit.mechanisms.bins import DebiasedRR, RROnBins
 from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.response import RandomizedResponse

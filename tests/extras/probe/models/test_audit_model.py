@@ -24,7 +24,7 @@ from ldpaudit.estimators.epsilon.guesses import (
     one_run_epsilon,
     one_run_p_value,
 )
-from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
+from ldpaudit.extras.kinds.noisy_features.tradeoff import gaussian_mu
 from ldpaudit.extras.probe.models import game
 from ldpaudit.extras.probe.models.game import Coins
 from ldpaudit.mechanisms import RandomizedResponse

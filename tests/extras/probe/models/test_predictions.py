@@ -19,7 +19,7 @@ import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.cli import app
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.tradeoff import gaussian_mu
+from ldpaudit.extras.kinds.noisy_features.tradeoff import gaussian_mu
 from ldpaudit.extras.probe.models.predictions import Curve, fair_coins, of_canaries
 from ldpaudit.release import Release, ReleasedLabels
 

@@ -17,13 +17,13 @@ from ldpaudit.datasets import read_release
 from ldpaudit.errors import GeneratorDivergedError, InputError, OutputError
 from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.extras.compare.work import compare
+from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.extras.release.privatize.features import FittedGenerator, synthetic_rows
 from ldpaudit.extras.release.privatize.request import ColumnRequest, PrivatizeRequest
 from ldpaudit.extras.release.privatize.work import privatize
 from ldpaudit.extras.release.synthesis.mixture import ClassMixtures
 from ldpaudit.mechanisms.exact_sampling import bit_source
 from ldpaudit.mechanisms.view import DeclaredCoding
-from ldpaudit.mechanisms.with_features import DoubleRR
 
 RR = ("--mechanism", "rr", "--epsilon", "1")
 LINES = [

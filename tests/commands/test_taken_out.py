@@ -1,0 +1,86 @@
+"""An installation without the rare kinds: what needs one of them gets a line, all else works."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from processes import called, refused
+
+from ldpaudit import plugins
+from ldpaudit.mechanisms import registry
+
+KINDS = "ldpaudit.extras.kinds"
+CLAIM = ("--mechanism", "rr", "--epsilon", "1")
+MORE = ("instance-loss", "label-inference", "numeric-inference", "renyi", "seeds", "power")
+
+
+@pytest.fixture(autouse=True)
+def _without_kinds(monkeypatch):
+    """Take the rare kinds out, where they are there."""
+    present = plugins._present
+    monkeypatch.setattr(plugins, "_present", lambda m: not m.startswith(KINDS) and present(m))
+    forget()
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+def forget():
+    registry.family.cache_clear()
+    registry._entry_points.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def _files(monkeypatch, tmp_path):
+    """Leave a release and its true labels where the commands run."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 2, 600)
+    released = np.where(rng.random(600) < 0.731, truth, 1 - truth)
+    table = pd.DataFrame({"x": rng.normal(size=600) + truth, "label": released})
+    table.to_csv("release.csv", index=False)
+    pd.DataFrame({"label": truth}).to_csv("truth.csv", index=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "lacks"),
+    [
+        (("--mechanism", "double-rr", "--lambda", ".3"), "lacks the mechanism 'double-rr'"),
+        (("--mechanism", "frequency-oracle"), "lacks the mechanism 'frequency-oracle'"),
+        ((*CLAIM, "--only", "observational"), "lacks the audit 'observational'"),
+        ((*CLAIM, "--skip", "aggregates"), "lacks the audit 'aggregates'"),
+        ((*CLAIM, "--sarif", "a.sarif"), "lacks the report format 'sarif'"),
+        ((*CLAIM, "--format", "markdown=a.md"), "has an option of its own"),
+    ],
+)
+def test_a_claim_an_audit_or_a_format_gets_a_line(words, lacks, tmp_path):
+    assert lacks in refused("run", "release.csv", *words, folder=tmp_path)
+
+
+@pytest.mark.parametrize("name", ["r.orc", "r.xlsx", "r.npz", "r.dta", "r.sav", "r.svm"])
+def test_a_file_gets_a_line(name, tmp_path):
+    Path(name).write_bytes(b"something")
+    said = refused("run", name, *CLAIM, folder=tmp_path)
+    assert f"This installation lacks what reads '{name}'; install ldpaudit again" in said
+
+
+def test_everything_else_works():
+    words = ("--truth", "truth.csv", "--json", "a.json", "--html", "a.html", "--threads", "1")
+    only = [word for name in ("assumptions", "mechanism", *MORE) for word in ("--only", name)]
+    status, printed = called("run", "release.csv", *CLAIM, *words, *only)
+    assert status in (0, 3), printed
+    stored = json.loads(Path("a.json").read_text())
+    ran = [one["id"] for one in stored["audits"]]
+    assert ran == ["assumptions", "mechanism", *MORE]
+    assert "power.min_detectable_excess" in {one["id"] for one in stored["estimates"]}
+    assert not stored["run"]["plugins"]
+
+
+def test_the_audits_that_are_there_run_by_themselves():
+    skipped = [word for name in MORE for word in ("--skip", name)]
+    status, printed = called("run", "release.csv", *CLAIM, *skipped, "--json", "a.json")
+    assert status in (0, 3), printed
+    ran = [one["id"] for one in json.loads(Path("a.json").read_text())["audits"]]
+    assert ran == ["assumptions", "mechanism"]
