@@ -23,6 +23,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("GITHUB_ACTIONS", None)
 os.environ.pop("GITLAB_CI", None)
 
+import boosting_memory  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
@@ -52,12 +53,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# No test loses its power supply: waiting for the disk is most of the time of writing a small file.
+os.fsync = lambda _: None
+
 SYSTEM_RANDOMNESS = os.urandom
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Draw what no seed draws from the name of the test: a rare draw fails no test by chance."""
+    boosting_memory.remember()
     if item.get_closest_marker("validate"):
         os.urandom = random._urandom = SYSTEM_RANDOMNESS
     else:
