@@ -31,7 +31,7 @@ from hypothesis.internal.conjecture import providers  # noqa: E402
 from ldpaudit import cli  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_GUARDS = {"estimators", "golden", "models", "zoo"}
+FULL_GUARDS = {"estimators", "golden", "models"}
 """Folders of tests whose audits run in full effort, as for users."""
 
 # The examples are the same on each run; `make validate` draws many, anew. A slow machine is no
