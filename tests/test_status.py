@@ -133,7 +133,17 @@ def table(tmp_path_factory):
 @pytest.mark.parametrize(
     ("words", "status"),
     [
-        (("run", "table.parquet", "--mechanism=rr", "--epsilon=1", "--html=page.html"), 2),
+        (
+            (
+                "run",
+                "table.parquet",
+                "--mechanism=rr",
+                "--epsilon=1",
+                "--only=mechanism",
+                "--html=page.html",
+            ),
+            2,
+        ),
         (("policy", "check", "none.toml"), 2),
         (("policy", "init"), 2),
         # It writes nothing, and answers.
