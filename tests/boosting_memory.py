@@ -8,18 +8,20 @@ hide behind it.
 import hashlib
 import pickle
 import sys
+import threading
 from collections import OrderedDict
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-MOST: Final = 400
-"""As many fits are kept, those used last."""
+MOST: Final = 100 << 20
+"""As many bytes of fits are kept, those used last."""
 
 
 _BOOSTING: Final = "sklearn.ensemble._hist_gradient_boosting.gradient_boosting"
 _known = OrderedDict[bytes, bytes]()
+_lock = threading.Lock()
 
 
 def remember() -> None:
@@ -38,14 +40,17 @@ def remember() -> None:
         if not (asked and arrays and isinstance(seed, int) and X.dtype != object != y.dtype):
             return fit(self, X, y, *more, **named)
         key = _digest(self, X, y)
-        if key in _known:
-            _known.move_to_end(key)
-            self.__dict__.update(pickle.loads(_known[key]))
-            return self
-        fit(self, X, y)
-        _known[key] = pickle.dumps(self.__dict__)
-        if len(_known) > MOST:
-            _known.popitem(last=False)
+        with _lock:
+            known = _known.pop(key, None)
+        if known is None:
+            fit(self, X, y)
+            known = pickle.dumps(self.__dict__)
+        else:
+            self.__dict__.update(pickle.loads(known))
+        with _lock:
+            _known[key] = known
+            while sum(map(len, _known.values())) > MOST:
+                _known.popitem(last=False)
         return self
 
     remembered.remembers = True  # type: ignore[attr-defined]
