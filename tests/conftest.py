@@ -23,6 +23,7 @@ sys.dont_write_bytecode = False
 os.environ.pop("GITHUB_ACTIONS", None)
 os.environ.pop("GITLAB_CI", None)
 
+import boosting_memory  # noqa: E402
 import pytest  # noqa: E402
 from annotated import believed  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -31,7 +32,7 @@ from hypothesis.internal.conjecture import providers  # noqa: E402
 from ldpaudit import cli, keywords  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
-FULL_GUARDS = {"estimators", "golden", "models", "zoo"}
+FULL_GUARDS = {"estimators", "golden", "models"}
 """Folders of tests whose audits run in full effort, as for users."""
 
 # The examples are the same on each run; `make validate` draws many, anew. A slow machine is no
@@ -53,12 +54,16 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+# No test loses its power supply: waiting for the disk is most of the time of writing a small file.
+os.fsync = lambda _: None
+
 SYSTEM_RANDOMNESS = os.urandom
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Draw what no seed draws from the name of the test: a rare draw fails no test by chance."""
+    boosting_memory.remember()
     if item.get_closest_marker("validate"):
         os.urandom = random._urandom = SYSTEM_RANDOMNESS
     else:

@@ -13,6 +13,7 @@ by these chances gains nothing on average, so 1/wealth is a valid p-value for an
 distances, stretches or groups among which the sums chose.
 """
 
+import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -48,6 +49,7 @@ _FEWEST_BLOCKS: Final = 8
 # Of triples of rows, the longest distance, and the rows in sequence that are looked at.
 _TRIPLES: Final = 400
 _ROWS_OF_TRIPLES: Final = 1 << 13
+_TRIPLES_TOGETHER: Final = 32
 # The widest band of distances, and the longest stretch, as parts of the rows.
 _WIDEST_BAND, _LONGEST_STRETCH = 8, 2
 # A guess is drawn towards nothing by so many rows.
@@ -436,24 +438,39 @@ def _triples(residual: FloatArray) -> Iterator[Departure]:
     two taps has them at its taps.
     """
     some = residual[:_ROWS_OF_TRIPLES]
-    n, most = len(some), min(_TRIPLES, len(some) // 4)
+    most = min(_TRIPLES, len(some) // 4)
     if most < 2:
         return
-    size = fft.next_fast_len(2 * n, real=True)
+    clear, near, far = _clearest_triple(np.ascontiguousarray(some, dtype=np.float64).tobytes())
+    tried = most * (most - 1) // 2
+    if abs(clear) >= _surprising(tried):
+        yield Departure("triples", _NOWHERE, near, far, clear < 0, float(tried))
+
+
+# Several orders and views of one release often have the same residuals.
+@functools.lru_cache(maxsize=128)
+def _clearest_triple(residual: bytes) -> tuple[float, int, int]:
+    """Return the sum that is furthest from 0, in standard errors, and its two distances."""
+    some = np.frombuffer(residual, dtype=np.float64)
+    n, most = len(some), min(_TRIPLES, len(some) // 4)
+    # No sum goes further back than ``most`` rows, so fewer zeros behind the rows suffice.
+    size = fft.next_fast_len(n + most, real=True)
     spectrum = np.conj(fft.rfft(some, size))
-    best, tried = (0.0, 0, 0), most * (most - 1) // 2
-    for between in range(1, most):
+    best = (0.0, 0, 0)
+    near = np.arange(1, most)
+    for first in range(1, most, _TRIPLES_TOGETHER):
+        between = np.arange(first, min(first + _TRIPLES_TOGETHER, most))
         # The row at t, and those ``near`` and ``near + between`` places before it.
-        pairs = np.zeros(n)
-        pairs[between:] = some[between:] * some[:-between]
-        sums = fft.irfft(np.conj(fft.rfft(pairs, size) * spectrum), size)
-        sums = sums[1 : most - between + 1]
-        clear = sums / np.sqrt(n - between - np.arange(1.0, len(sums) + 1))
-        at = int(np.argmax(np.abs(clear)))
-        if abs(clear[at]) > abs(best[0]):
-            best = float(clear[at]), at + 1, at + 1 + between
-    if abs(best[0]) >= _surprising(tried):
-        yield Departure("triples", _NOWHERE, best[1], best[2], best[0] < 0, float(tried))
+        pairs = np.zeros((len(between), n))
+        for row, distance in zip(pairs, between, strict=True):
+            row[distance:] = some[distance:] * some[:-distance]
+        sums = fft.irfft(np.conj(fft.rfft(pairs, size) * spectrum), size)[:, 1:most]
+        further = near + between[:, None]
+        clear = np.where(further <= most, sums / np.sqrt(np.maximum(n - further, 1)), 0.0)
+        one, at = divmod(int(np.argmax(np.abs(clear))), len(near))
+        if abs(clear[one, at]) > abs(best[0]):
+            best = float(clear[one, at]), int(near[at]), int(further[one, at])
+    return best
 
 
 def _mirrors(residual: FloatArray, spectrum: Spectrum, order: Order, n: int) -> Iterator[Departure]:

@@ -30,7 +30,7 @@ def content(value: Any) -> Any:
     return [content(one) for one in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("truth", [True, False])
+@pytest.mark.parametrize("truth", [True, pytest.param(False, marks=pytest.mark.validate)])
 def test_results_are_the_same_for_any_number_of_workers(truth: bool, tmp_path: Any) -> None:
     path, known = written(tmp_path, rows=600)
     given: dict[str, Any] = {"truth": str(known)} if truth else {}

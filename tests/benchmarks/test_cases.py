@@ -58,16 +58,18 @@ def _commands_start_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "START", _forked)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(
-            name,
-            marks=[pytest.mark.real_data] if "data" in case.options.keys() - case.small else [],
-        )
-        for name, case in CASES.items()
-    ],
-)
+LONG = {"black_box", "honest_files", "training", "unlisted", "exact_advantage", "cluster"}
+"""Cases that take more than a second: run by `make validate`."""
+
+
+def marks(name: str) -> list[pytest.MarkDecorator]:
+    case = CASES[name]
+    data = "data" in case.options.keys() - case.small
+    long = [pytest.mark.validate] if name in LONG else []
+    return long + ([pytest.mark.real_data] if data else [])
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks(name)) for name in CASES])
 def test_a_case_runs_small(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     case, more = CASES[name], {}
     if "data" in case.options.keys() - case.small:

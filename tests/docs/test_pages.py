@@ -26,7 +26,10 @@ JUDGED_BY_LOSS = ("ci.md", "policy.md")
 JUDGED_BY_ATTACKS = ("ci.md", "sweep.md", "tutorial.md")
 """Pages that show what attackers learn; elsewhere that is left out, for speed."""
 
-LONG = ("tutorial-agency.md", "advise.md", "sweep.md", "how-to/images.md", "how-to/wide-tables.md")
+LONG = (
+    *("tutorial.md", "tutorial-agency.md", "advise.md", "sweep.md", "how-to/images.md"),
+    *("how-to/wide-tables.md", "how-to/numeric-labels.md", "how-to/models.md"),
+)
 """Pages that are run by `make validate`: many audits, a sweep, advice, images or wide tables."""
 
 RELEASE = """
@@ -170,7 +173,7 @@ def test_words_are_compared_in_order():
 
 
 NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
-LONG_NOTEBOOKS = {"choose-the-mechanism"}
+LONG_NOTEBOOKS = {"choose-the-mechanism", "audit-a-release"}
 """Run by `make validate`."""
 
 

@@ -3,6 +3,7 @@
 That bets gain nothing on average is shown exactly: over all orders of the rows of a small table.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
@@ -79,7 +80,7 @@ def too_often(world: tuple[int, int, float, bool], runs: int) -> None:
         assert np.sum(found <= alpha) <= allowed(runs, alpha)
 
 
-@pytest.mark.parametrize("world", WORLDS[::3], ids=str)
+@pytest.mark.parametrize("world", WORLDS[::5], ids=str)
 def test_white_noise_is_seldom_accused(world: tuple[int, int, float, bool]) -> None:
     too_often(world, 40)
 
@@ -458,3 +459,17 @@ def test_a_few_groups_are_not_all_on_one_side(count: int, seed: int) -> None:
     assert np.isfinite(found).all()
     # Rows in one group alone have the shares of their strata.
     assert (len(np.unique(found.round(9))) == 2) == (count == 1)
+
+
+@pytest.mark.parametrize("n", [9, 40, 171])
+def test_of_all_pairs_of_distances_the_clearest_is_found(n: int) -> None:
+    residual = np.random.default_rng(n).standard_normal(n)
+    sums = {
+        (near, far): float(np.sum(residual[far:] * residual[far - near : -near] * residual[:-far]))
+        / math.sqrt(n - far)
+        for far in range(2, n // 4 + 1)
+        for near in range(1, far)
+    }
+    near, far = max(sums, key=lambda pair: abs(sums[pair]))
+    found = whiteness._clearest_triple(residual.tobytes())
+    assert found == (pytest.approx(sums[near, far]), near, far)

@@ -22,7 +22,7 @@ QUICK = {
     *("sorted-by-truth", "lag-column", "salted-rows", "target-encoding"),
     *("zeros-kept", "parity-kept", "honest", "derived-score", "numbers"),
 }
-"""One of each kind, for every run of the tests; `make validate` has all."""
+"""One of each kind, for every run of the tests; `make validate` has all, in full effort."""
 WITH_SEEDS = {"honest", "sorted-by-release"}
 """Honest releases for which seeds are tried, too."""
 
@@ -35,8 +35,8 @@ def needed(fault: Fault) -> tuple[str, ...]:
 
 def chosen(honest: bool, without: set[str]) -> list[Any]:
     faults = [f for f in FAULTS.values() if f.honest == honest and f.id not in without]
-    long = [() if f.id in QUICK else pytest.mark.validate for f in faults]
-    return [pytest.param(f, id=f.id, marks=m) for f, m in zip(faults, long, strict=True)]
+    quick = [pytest.param(f, id=f"{f.id}-small") for f in faults if f.id in QUICK]
+    return quick + [pytest.param(f, id=f.id, marks=pytest.mark.validate) for f in faults]
 
 
 @pytest.mark.parametrize("fault", chosen(False, TOO_SMALL))

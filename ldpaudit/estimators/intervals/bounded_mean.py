@@ -78,6 +78,8 @@ def mean_lower(
     first = max(min(len(scaled) // 4, 16), int(0.02 * len(scaled)))
     pilot, rest = scaled[:first], scaled[first:]
     candidates = _candidates(pilot, len(rest), alpha)
+    # The bound is no larger than the sample mean: of the candidates above it the first decides.
+    candidates = candidates[: 1 + int(np.searchsorted(candidates, scaled.mean(), side="right"))]
     rejected = _rejected(pilot, rest, candidates, alpha)
     passed = len(candidates) if rejected.all() else int(np.argmin(rejected))
     best = candidates[passed - 1] if passed else 0.0
@@ -148,6 +150,8 @@ def _rejected(
     for row, spread in zip(weights, np.sqrt(variance * left), strict=True):
         # A candidate against which the capital fell below e^-25 is given up (not rejected).
         active = np.flatnonzero((missing > 0) & (missing < 25.0 - math.log(alpha)))
+        if not len(active):
+            break
         means = candidates[active]
         # The largest share of the capital that one value may cost.
         bets = np.minimum(_hedge_ratio(missing[active]) / spread, 0.75 / means)

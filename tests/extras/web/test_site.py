@@ -319,7 +319,10 @@ def test_what_is_advised_without_curves_says_why(page, tmp_path, monkeypatch):
     assert re.search(r"ε = [\d.]+, as advised", advised.text)
 
 
-def test_columns_to_leave_out_are_named_with_the_reason_and_so_are_remarks(page, tmp_path):
+def test_columns_to_leave_out_are_named_with_the_reason_and_so_are_remarks(
+    page, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("ldpaudit.extras.web.kinds.GRID", (0.5,))
     table = tmp_path / "table.csv"
     lines = (f"P{n:04d},{n % 7},{'ab'[n % 3 == 0]}\n" for n in range(300))
     table.write_text("person,x,label\n" + "".join(lines))

@@ -309,7 +309,9 @@ def test_damage_found_half_way_leaves_nothing(tmp_path):
     assert "damaged" in refused("privatize", path, *ONE.split(), *out, folder=tmp_path)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.validate)]
+)
 def test_an_interruption_leaves_nothing(number, tmp_path):
     path, out = tmp_path / "wide.csv", tmp_path / "out"
     out.mkdir()
