@@ -24,7 +24,7 @@ import pyarrow.fs as pafs
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.added import reader_of
+from ldpaudit.datasets.formats.added import reader_of, writer_of_others
 from ldpaudit.datasets.formats.arrow import (
     ArrowFile,
     ParquetFiles,
@@ -46,7 +46,7 @@ from ldpaudit.datasets.formats.locations import (
     SVMLIGHT,
     check_unchanged,
 )
-from ldpaudit.datasets.formats.registered import writer_of
+from ldpaudit.datasets.formats.registered import Writer, writer_of
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     DECLARATION_KEY,
@@ -156,7 +156,7 @@ class TableFile:
                 arrow = _ArrowWriter(stream, schema)
                 opened.callback(arrow.close)
                 self._write = arrow.write
-            elif (own := writer_of(name)) is not None:
+            elif (own := _writer_of(name)) is not None:
                 # What closes its file at the end must not close this one.
                 rows = own.open(part.path, schema, _Kept(stream), described)
                 opened.callback(rows.close)
@@ -326,6 +326,14 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+def _writer_of(name: str) -> Writer | None:
+    """Return what writes a file of a name in small letters, ours or of others; None: the core."""
+    if name.endswith((*PARQUET, *CSV, *JSON, *ARROW)):
+        return None
+    found = writer_of(name)
+    return found or (None if name.endswith(_NOT_WRITTEN) else writer_of_others(name))
+
+
 def is_csv(target: Path) -> bool:
     """Return whether a file's name is one of a CSV file."""
     return target.name.lower().endswith(CSV) and not target.name.lower().endswith(JSON)
@@ -338,7 +346,7 @@ def is_text(target: Path) -> bool:
 
 def _has_sidecar(target: Path) -> bool:
     """Return whether a file of this name has no place for a declaration of its own."""
-    return is_text(target) or writer_of(target.name.lower()) is not None
+    return is_text(target) or _writer_of(target.name.lower()) is not None
 
 
 def _sidecar(target: Path) -> Path:
@@ -363,7 +371,7 @@ def write_declaration(
 
 def check_holds(target: Path, schema: pa.Schema) -> None:
     """Refuse columns that the file's format cannot hold (OutputError): JSON holds lists."""
-    own = writer_of(target.name.lower())
+    own = _writer_of(target.name.lower())
     if own is not None:
         own.check_columns(target, schema)
     lists = not is_csv(target)
@@ -386,7 +394,7 @@ def check_format(target: Path) -> None:
             f"{quoted(target.name)} cannot be written: only SAS itself writes .sas7bdat. Give a "
             "name that ends in .xpt, which SAS reads, or in .parquet."
         )
-    own = writer_of(name)
+    own = _writer_of(name)
     if own is not None:
         own.check(target)
         return

@@ -23,6 +23,7 @@ GROUPS = ("", "policy", "mechanism")
 TERMINAL = (
     *("cli/", "options/", "terminal.py", "extras/web/server.py", "judging/policy/", "surfaces.py"),
     "commands/interface.py",
+    "extras/kinds/reports/",  # Of pipelines, which run the command line.
 )
 NOT_ON_THE_PAGE = (
     *("commands/declare", "commands/outputs", "commands/requests", "work/tasks"),

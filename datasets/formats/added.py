@@ -1,8 +1,9 @@
 """Readers of other packages: files whose names no reader of this package knows."""
 
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ldpaudit.datasets.formats.locations import Location
+from ldpaudit.datasets.formats.registered import Writer
+from ldpaudit.datasets.formats.tables import check_fits
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, LdpAuditError, OutputError
 from ldpaudit.plugins import added, check_one, loaded, watched
+from ldpaudit.work.memory import Scratch
 
 
 @dataclass(frozen=True)
@@ -31,10 +35,15 @@ class Reader:
         table's schema metadata may hold a declaration under the key ``ldpaudit``. What it raises
         is reported in one line without its text, which may hold cells; the text of an
         :class:`~ldpaudit.errors.InputError` is shown, so it must hold none.
+    write : callable, optional
+        Takes a :class:`pyarrow.Table` and the path of a file that is not there yet, and writes the
+        table there such that ``read`` gives it back; the declaration is written next to it. None:
+        such files are only read.
     """
 
     endings: tuple[str, ...]
     read: Callable[[Path], pa.Table]
+    write: Callable[[pa.Table, Path], object] | None = None
 
 
 def reader_of(name: str) -> tuple[str, Reader] | None:
@@ -75,6 +84,56 @@ def table_of(own: str, reader: Reader, location: Location) -> pa.Table:
     return table
 
 
+def writer_of_others(name: str) -> Writer | None:
+    """Return what a registered reader writes files of a name with, in small letters; or None."""
+    try:
+        found = reader_of(name)
+    except InputError:  # A broken reader stops nobody from writing.
+        return None
+    if found is None or found[1].write is None:
+        return None
+    return Writer(found[1].endings, partial(_WholeTable, *found))
+
+
+class _WholeTable:
+    """Collects rows, which a registered reader writes as one table."""
+
+    def __init__(
+        self, own: str, reader: Reader, target: Path, schema: pa.Schema, stream: Any, _: Any
+    ) -> None:
+        self._own, self._reader, self._target = own, reader, target
+        self._stream, self._schema = stream, schema.remove_metadata()
+        self._batches, self._size = list[pa.RecordBatch](), 0
+
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Add rows; OutputError where memory cannot hold them all."""
+        self._batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
+        self._size += batch.nbytes
+        try:
+            check_fits(2 * self._size, f"The file {quoted(self._target.name)}")
+        except InputError as error:
+            raise OutputError(str(error)) from None
+
+    def close(self) -> None:
+        """Write all rows; OutputError where that fails."""
+        assert self._reader.write is not None
+        table = pa.Table.from_batches(self._batches, self._schema)
+        with Scratch() as scratch:
+            place = scratch.folder / self._target.name
+            try:
+                with watched("reader", self._own, "nothing was written"):
+                    self._reader.write(table, place)
+            except LdpAuditError as error:
+                raise OutputError(str(error)) from error
+            if not place.is_file():
+                raise OutputError(
+                    f"The plug-in {self._own!r} (reader) wrote nothing to the path that it was "
+                    "given."
+                )
+            with place.open("rb") as written:
+                shutil.copyfileobj(written, self._stream)
+
+
 def _points() -> Mapping[str, EntryPoint]:
     return added("reader", ())
 
@@ -90,6 +149,8 @@ def _loaded(own: str, point: EntryPoint) -> Reader:
         )
     if not callable(reader.read):
         raise InputError(f"The plug-in {own!r} (reader) must have a function that reads.")
+    if reader.write is not None and not callable(reader.write):
+        raise InputError(f"What the plug-in {own!r} (reader) writes with must be a function.")
     return reader
 
 

@@ -45,12 +45,12 @@ class Writer:
     """How files of some names are written; the declaration is in a file next to them."""
 
     endings: tuple[str, ...]
-    check: Callable[[Path], None]
-    """Refuses a name that cannot be written (OutputError, MissingDependencyError)."""
-    check_columns: Callable[[Path, pa.Schema], None]
-    """Refuses columns that such a file cannot hold (OutputError)."""
     open: Callable[[Path, pa.Schema, Any, Any], BatchWriter]
     """Takes the place, the schema, a binary stream, and what the source says of its columns."""
+    check: Callable[[Path], object] = lambda target: None  # noqa: ARG005
+    """Refuses a name that cannot be written (OutputError, MissingDependencyError)."""
+    check_columns: Callable[[Path, pa.Schema], object] = lambda target, schema: None  # noqa: ARG005
+    """Refuses columns that such a file cannot hold (OutputError)."""
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,13 @@ from ldpaudit.estimators.advantage import utility_bound
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.clusters import next_column, partly_equal_rows
 from ldpaudit.estimators.assumptions.spacing import spacing_of
-from ldpaudit.estimators.epsilon import guesses, matched, strongest
+from ldpaudit.estimators.epsilon import guesses, strongest
 from ldpaudit.estimators.epsilon.bounds import GroupTest
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
 from ldpaudit.estimators.intervals import bounded_mean, ranking
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower, shift_upper
 from ldpaudit.estimators.whiteness import autocorrelations
+from ldpaudit.extras.kinds.observational import matched
 
 FILE = Path(__file__).with_suffix(".json")
 Rng = np.random.Generator

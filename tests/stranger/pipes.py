@@ -1,4 +1,4 @@
-"""Reads files whose fields are separated by ``|``: ``patients.pipe``."""
+"""Reads and writes files whose fields are separated by ``|``: ``patients.pipe``."""
 
 from pyarrow import csv
 
@@ -9,4 +9,8 @@ def read(path):
     return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter="|"))
 
 
-PIPES = Reader(endings=(".pipe",), read=read)
+def write(table, path):
+    csv.write_csv(table, path, csv.WriteOptions(delimiter="|"))
+
+
+PIPES = Reader(endings=(".pipe",), read=read, write=write)

@@ -158,6 +158,24 @@ def test_a_reader_reads_one_file_of_this_computer(command, pipe):
         assert part in said
 
 
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("WRITES_RAISING", "(reader) failed: RuntimeError at line"),
+        ("WRITES_NOTHING", "wrote nothing to the path"),
+        ("WRITES_NEVER", "cannot be written in the format of its name"),
+    ],
+)
+def test_what_a_reader_cannot_write_is_not_written(broken, command, data, place, part):
+    broken("reader", {"broken": f"broken_parts:{place}"})
+    before = {*data.parent.iterdir()}
+    status, said = command("privatize", data, "-o", data.with_name("new.odd"), *MECHANISM)
+    lines = [line for line in said.splitlines() if not line.endswith("…")]
+    assert (status, len(lines)) == (2, 1), said
+    assert part in lines[0]
+    assert {*data.parent.iterdir()} == before
+
+
 def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):
     claim = (*MECHANISM, "--only", "mechanism")
     one = ("--format", f"check-lines={data.with_suffix('.a')}")

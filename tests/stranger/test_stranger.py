@@ -239,10 +239,18 @@ def test_every_part_takes_part_in_a_run(command, pipe):
     assert again.read_text().splitlines()[0] == report.read_text().splitlines()[0]
 
 
-def test_what_only_a_reader_knows_is_not_written(command, data, pipe):
+def test_a_reader_writes_too(command, data, pipe):
+    new = pipe.with_name("new.pipe")
+    status, said = command("privatize", data, "-o", new, *MECHANISM)
+    assert status == 0, said
+    original, written = pd.read_parquet(data), pd.read_csv(new, sep="|")
+    assert [*written.columns] == [*original.columns]
+    assert (written.drop(columns="label") == original.drop(columns="label")).all(axis=None)
+    status, said = command("declare", new)
+    assert (status, "declares" in said, "'label'" in said) == (0, True, True), said
     before = {*pipe.parent.iterdir()}
-    status, said = command("privatize", data, "-o", pipe.with_name("new.pipe"), *MECHANISM)
-    assert (status, "cannot be written in the format of its name" in said) == (2, True), said
+    status, said = command("privatize", data, "-o", new, *MECHANISM)
+    assert (status, "--overwrite" in said) == (2, True), said
     assert {*pipe.parent.iterdir()} == before
     words = ("--mechanism", "rr", "--epsilon", 1, "--label", "label")
     assert command("declare", pipe, *words)[0] == 0

@@ -35,10 +35,6 @@ def _open_orc(location: Location, _files: FileOptions) -> TableSource:
     return OrcFile(location)
 
 
-def _check_orc(_target: Path) -> None:
-    """ORC needs no library of its own."""
-
-
 def _check_orc_columns(_target: Path, schema: pa.Schema) -> None:
     from ldpaudit.extras.kinds.files.orc import check_columns
 
@@ -79,11 +75,11 @@ def _write_statistics(target: Path, schema: pa.Schema, stream: Any, described: A
 _WRITTEN: Final = (".dta", ".sav", ".zsav", ".xpt")
 LOADED_FILES: Final = TableFormat((*NUMPY, *EXCEL), _open_loaded)
 ORC_FILES: Final = TableFormat(
-    ORC, _open_orc, Writer(ORC, _check_orc, _check_orc_columns, _write_orc)
+    ORC, _open_orc, Writer(ORC, _write_orc, check_columns=_check_orc_columns)
 )
 SPARSE_FILES: Final = TableFormat(SVMLIGHT, _open_svmlight, open_sparse=_open_sparse)
 STATISTICS_FILES: Final = TableFormat(
     STATISTICS,
     _open_statistics,
-    Writer(_WRITTEN, _check_statistics, _check_statistics_columns, _write_statistics),
+    Writer(_WRITTEN, _write_statistics, _check_statistics, _check_statistics_columns),
 )
