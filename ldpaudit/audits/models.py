@@ -10,6 +10,7 @@ import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
@@ -67,6 +68,12 @@ def one_channel(context: AuditContext) -> AuditContext:
         return replace(part, claim=staged.first, views=replace(part.views, assumes=(FIRST_STAGE,)))
 
     return context.once("first stage", first_stage)
+
+
+@remembered("rows.equal")
+def copies(context: AuditContext) -> IndexArray:
+    """Return codes of rows, int64 (n,): the same for rows with equal features, where few are."""
+    return equal_rows(context.release.features)
 
 
 @remembered("channel")
