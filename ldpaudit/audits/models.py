@@ -4,13 +4,13 @@ Each model is fitted once per run, on the halves of the release.
 """
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.assumptions.clusters import equal_rows
+from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
@@ -74,6 +74,17 @@ def one_channel(context: AuditContext) -> AuditContext:
 def copies(context: AuditContext) -> IndexArray:
     """Return codes of rows, int64 (n,): the same for rows with equal features, where few are."""
     return equal_rows(context.release.features)
+
+
+@remembered("rows.partly equal")
+def partial_copies(context: AuditContext) -> list[tuple[tuple[int, ...], IndexArray]]:
+    """Return groupings of rows equal in a few columns: the array columns, and codes, int64 (n,)."""
+    return partly_equal_rows(context.release.features, context.rng("partly equal rows"))
+
+
+def known_of_features(context: AuditContext) -> dict[str, Any]:
+    """Return what is known of rows by their features, whatever labels they have."""
+    return {"rows.equal": copies(context), "rows.partly equal": partial_copies(context)}
 
 
 @remembered("channel")

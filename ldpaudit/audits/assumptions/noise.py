@@ -13,8 +13,7 @@ import pandas as pd
 from ldpaudit.arrays import GOLDEN, stable_order
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import aligned_channel, copies
-from ldpaudit.estimators.assumptions.clusters import partly_equal_rows
+from ldpaudit.audits.models import aligned_channel, copies, partial_copies
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
 from ldpaudit.estimators.whiteness import (
     MIRRORED,
@@ -270,7 +269,7 @@ def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
     if features.is_constant():
         return
     yield Groups("equal rows", copies(context), tuple(range(features.width)), shuffled)
-    for columns, codes in partly_equal_rows(features, context.rng("partly equal rows")):
+    for columns, codes in partial_copies(context):
         yield Groups("equal columns", codes, columns, shuffled)
 
 
