@@ -29,6 +29,8 @@ _EACH_ROW: Final = 1 << 20
 # scramble the seed, and the word after them is a position that R sets itself.
 _POWERS = np.cumprod(np.r_[1, np.full(675, 69069)].astype(np.uint32), dtype=np.uint32)
 _R_FACTORS, _R_TERMS = _POWERS[52:], np.cumsum(_POWERS, dtype=np.uint32)[51:-1]
+# Seeds that are screened at once.
+_AT_ONCE: Final = 1024
 # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
 _FOR_EACH_ROW = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
 
@@ -43,6 +45,7 @@ def generators() -> dict[str, Generator]:
     # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
     address = ctypes.c_uint32 * 625
     state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))
+    drawn: dict[int, FloatArray] = {}
 
     def numpy_legacy(seed: int, draws: int) -> FloatArray:
         legacy.seed(seed)
@@ -54,14 +57,22 @@ def generators() -> dict[str, Generator]:
         words = (high >> 5).astype(np.float64) * 2.0**26 + (low >> 6)
         return words * 2.0**-53
 
+    def r_drawn(seed: int, draws: int, more: int) -> FloatArray:
+        # Both streams are made of the same draws, of which the second needs ``more``.
+        if len(drawn.get(seed, ())) < draws:
+            state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
+            state[-1] = 624
+            if len(drawn) == _AT_ONCE:
+                drawn.clear()
+            drawn[seed] = twister.random_raw(more).astype(np.float64) * 2.3283064365386963e-10
+        return drawn[seed][:draws]
+
     def r_uniform(seed: int, draws: int) -> FloatArray:
-        state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
-        state[-1] = 624
-        return twister.random_raw(draws).astype(np.float64) * 2.3283064365386963e-10
+        return r_drawn(seed, draws, 2 * draws + 64)
 
     def r_sample(seed: int, draws: int) -> FloatArray:
         # Since R 3.6 a number below 100 is seven bits of a draw, drawn again from 100 on.
-        bits = (r_uniform(seed, 2 * draws + 64) * 65536).astype(np.int64) & 127
+        bits = (r_drawn(seed, 2 * draws + 64, 2 * draws + 64) * 65536).astype(np.int64) & 127
         return bits[bits < 100][:draws] / 100
 
     return {
@@ -202,10 +213,14 @@ def try_all(
     def least(of: Sequence[Outcomes], numbers: FloatArray) -> float:
         return min(float(one.log_p_values(numbers).min()) for one in of)
 
-    for (name, each_row), kept in _screened(sources, first, counted, others, progress).items():
+    screened, firsts = _screened(sources, first, counted, others, progress)
+    for (name, each_row), kept in screened.items():
         if each_row:
-            draws = [[sources[name](seed + row, 1)[0] for row in range(rows)] for seed in kept]
-            which, numbers = "a seed for each row that counts up", np.array(draws)
+            known, end = firsts[name], max(kept) + rows
+            later = [sources[name](seed, 1)[0] for seed in range(len(known), end)]
+            known = np.append(known, later)
+            which = "a seed for each row that counts up"
+            numbers = np.array([known[seed : seed + rows] for seed in kept])
         else:
             which, numbers = "a common seed", np.array([sources[name](s, rows) for s in kept])
         found.append((least(tested, numbers), f"{name} with {which}", None))
@@ -231,14 +246,17 @@ def _screened(
     counted: int,
     others: Iterable[int],
     progress: Callable[[int], None],
-) -> dict[tuple[str, bool], list[int]]:
-    """Return the seeds that seem to know most of the outcomes, by generator and kind."""
+) -> tuple[dict[tuple[str, bool], list[int]], dict[str, FloatArray]]:
+    """Return the seeds that seem to know most of the outcomes, by generator and kind.
+
+    And by generator the first numbers of the seeds from 0 on.
+    """
     # Eight of each generator for the table, and two for each row.
     weights = np.stack([one.weights for one in outcomes])
     rows, done, left = weights.shape[1], 0, chain(range(counted), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
     firsts: dict[str, list[FloatArray]] = {name: [] for name in _FOR_EACH_ROW}
-    while seeds := list(islice(left, 1024)):
+    while seeds := list(islice(left, _AT_ONCE)):
         for name, source in sources.items():
             numbers = np.array([source(seed, rows) for seed in seeds])
             scores = np.abs(numbers @ weights.T).max(axis=1)
@@ -248,9 +266,9 @@ def _screened(
         done += len(seeds)
         progress(done)
     result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}
-    for name, parts in firsts.items():
-        draws = np.concatenate(parts)
+    known = {name: np.concatenate(parts) for name, parts in firsts.items()}
+    for name, draws in known.items():
         if len(draws) >= rows:
             scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
             result[name, True] = np.argsort(scores)[-2:].tolist()
-    return result
+    return result, known
