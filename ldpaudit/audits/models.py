@@ -211,7 +211,8 @@ def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
         result.setflags(write=False)
         return result
 
-    return context.once(f"posterior.{target}", build)
+    once = context.once_for_table if target == "truth" else context.once
+    return once(f"posterior.{target}", build)
 
 
 def half_model(context: AuditContext, target: Target, half: int) -> PosteriorModel:
@@ -225,7 +226,8 @@ def half_model(context: AuditContext, target: Target, half: int) -> PosteriorMod
         features = context.release.features.take(rows)
         return fit_posterior(features, codes[rows], n_codes, rng, threads_of_each(context))
 
-    return context.once(f"model.{target}.{half}", fit)
+    once = context.once_for_table if target == "truth" else context.once
+    return once(f"model.{target}.{half}", fit)
 
 
 def fit_halves(context: AuditContext, target: Target) -> None:

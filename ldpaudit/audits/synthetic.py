@@ -11,7 +11,7 @@ from ldpaudit.audits.assumptions.standing import as_estimate
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.renyi.curves import as_matrix, replaced_rows
 from ldpaudit.audits.synthetic_attacks import attack_estimates
-from ldpaudit.device import torch_device
+from ldpaudit.device import device_for
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
 from ldpaudit.estimators.intervals.binomial import clopper_pearson
@@ -188,14 +188,15 @@ def _discriminator(
         return
     half = size // 2
     p, q = p[: 2 * half], q[: 2 * half]
+    kind = kinds_for(p.shape[1], categorical, half)[0]
     model = fit_discriminator(
         p[:half],
         q[:half],
-        kinds_for(p.shape[1], categorical, half)[0],
+        kind,
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
-        device=torch_device(context.plan.device),
+        device=device_for([kind], context.plan.device),
     )
     value = auc(model.log_ratio(p[half:]), model.log_ratio(q[half:]))
     alpha = (1 - context.plan.confidence) / 2

@@ -29,6 +29,8 @@ _EACH_ROW: Final = 1 << 20
 # scramble the seed, and the word after them is a position that R sets itself.
 _POWERS = np.cumprod(np.r_[1, np.full(675, 69069)].astype(np.uint32), dtype=np.uint32)
 _R_FACTORS, _R_TERMS = _POWERS[52:], np.cumsum(_POWERS, dtype=np.uint32)[51:-1]
+# Numbers that are remembered are rounded to so many steps.
+_STEPS: Final = 65536.0
 # Seeds that are screened at once.
 _AT_ONCE: Final = 1024
 # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
@@ -195,12 +197,14 @@ def try_all(
     others: Sequence[int] = (),
     columns: Mapping[str, npt.NDArray[Any]] | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    remembered: dict[Any, Any] | None = None,
 ) -> Evidence:
     """Try seeds of all generators, and checksums of columns.
 
     The seeds 0 … ``counted`` − 1 are tried, and ``others``. ``outcomes``: at least one, on the same
     n rows; ``columns``: by name the values of a column in the first rows; ``progress`` is called
-    with the number of seeds done.
+    with the number of seeds done; ``remembered``: the numbers that seeds were screened with, in
+    16 bits each, for calls with the same seeds.
     """
     shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
     # So many rows that 400 are hits, and as many are none.
@@ -213,7 +217,7 @@ def try_all(
     def least(of: Sequence[Outcomes], numbers: FloatArray) -> float:
         return min(float(one.log_p_values(numbers).min()) for one in of)
 
-    screened, firsts = _screened(sources, first, counted, others, progress)
+    screened, firsts = _screened(sources, first, counted, others, progress, remembered)
     for (name, each_row), kept in screened.items():
         if each_row:
             known, end = firsts[name], max(kept) + rows
@@ -246,6 +250,7 @@ def _screened(
     counted: int,
     others: Iterable[int],
     progress: Callable[[int], None],
+    remembered: dict[Any, Any] | None = None,
 ) -> tuple[dict[tuple[str, bool], list[int]], dict[str, FloatArray]]:
     """Return the seeds that seem to know most of the outcomes, by generator and kind.
 
@@ -258,11 +263,11 @@ def _screened(
     firsts: dict[str, list[FloatArray]] = {name: [] for name in _FOR_EACH_ROW}
     while seeds := list(islice(left, _AT_ONCE)):
         for name, source in sources.items():
-            numbers = np.array([source(seed, rows) for seed in seeds])
+            numbers, column = _drawn(name, source, seeds, rows, remembered)
             scores = np.abs(numbers @ weights.T).max(axis=1)
             best[name] = heapq.nlargest(8, [*best[name], *zip(scores, seeds, strict=True)])
             if name in firsts and done < _EACH_ROW:
-                firsts[name].append(numbers[: max(counted - done, 0), 0])
+                firsts[name].append(column[: max(counted - done, 0)])
         done += len(seeds)
         progress(done)
     result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}
@@ -272,3 +277,18 @@ def _screened(
             scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
             result[name, True] = np.argsort(scores)[-2:].tolist()
     return result, known
+
+
+def _drawn(
+    name: str, source: Generator, seeds: list[int], rows: int, remembered: dict[Any, Any] | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the numbers of seeds, float64 (s, rows), and the first of each, float64 (s,)."""
+    if remembered is None:
+        numbers = np.array([source(seed, rows) for seed in seeds])
+        return numbers, numbers[:, 0]
+    key = name, rows, tuple(seeds)
+    if key not in remembered:
+        numbers = np.array([source(seed, rows) for seed in seeds])
+        remembered[key] = (numbers * _STEPS).astype(np.uint16), numbers[:, 0].copy()
+    steps, first = remembered[key]
+    return steps / _STEPS, first
