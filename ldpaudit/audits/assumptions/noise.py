@@ -39,7 +39,7 @@ _FEW_VALUES: Final = 50
 _MOST_COLUMNS: Final = 64
 _MOST_CELLS: Final = 60_000_000
 # A bet with the smallest stake, on a correlation of 0.015, still gains e¹⁴ in so many rows.
-_SEGMENT: Final = 1 << 17
+SEGMENT: Final = 1 << 17
 # Rows of which groups of many rows, by value or range of a column, are looked at.
 MOST_GROUPED: Final = 1 << 18
 # Of a random part of the rows: with so few values each has many rows, …
@@ -218,14 +218,14 @@ def _segment(
 ) -> tuple[IndexArray, FloatArray | IntArray]:
     """Return rows in the stable order of a column, of many a part next to each other in it."""
     n = len(column)
-    if n <= _SEGMENT:
+    if n <= SEGMENT:
         rows = stable_order(column)
         return rows, column[rows]
     sample = np.sort(column[rng.integers(0, n, 20_000)])
-    width = int(len(sample) * _SEGMENT / n)
+    width = int(len(sample) * SEGMENT / n)
     start = int(rng.integers(0, len(sample) - width))
     inside = np.flatnonzero((column >= sample[start]) & (column <= sample[start + width]))
-    rows = inside[stable_order(column[inside])][: 2 * _SEGMENT]
+    rows = inside[stable_order(column[inside])][: 2 * SEGMENT]
     return rows, column[rows]
 
 
@@ -240,8 +240,8 @@ def _by_ranks(
     if not 1 < values <= _FEW_VALUES:
         return
     ranks = ranks_within(codes)
-    first = int(rng.integers(0, max(int(ranks.max()) - _SEGMENT // values, 1)))
-    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(_SEGMENT // values, 1)))
+    first = int(rng.integers(0, max(int(ranks.max()) - SEGMENT // values, 1)))
+    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(SEGMENT // values, 1)))
     rows = rows[np.lexsort((codes[rows], ranks[rows]))]
     yield Order(f"rank within {name}", rows, columns)
 

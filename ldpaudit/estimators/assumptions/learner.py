@@ -13,9 +13,9 @@ from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tri
 from ldpaudit.models.trees import probabilities
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
-_MOST_ROWS: Final = 50_000
+MOST_LEARNT: Final = 50_000
 # On a correlation of 0.03 a bet gains e²² in so many rows.
-_MOST_TESTED: Final = 50_000
+_MOST_TESTED: Final = MOST_LEARNT
 _MOST_SHOWN: Final = 10_000
 # No chance is taken to be smaller.
 _SUREST: Final = 1e-3
@@ -126,7 +126,7 @@ def cross_fitted_chances(
 
 def _most_rows(features: FeatureTable) -> int:
     """Return so many rows that a model is soon fitted."""
-    return int(np.clip(1_500_000 / max(features.width, 1), 4_000, _MOST_ROWS))
+    return int(np.clip(1_500_000 / max(features.width, 1), 4_000, MOST_LEARNT))
 
 
 def _matrix(features: FeatureTable, beside: FloatArray) -> tuple[Float32Array, BoolArray]:
