@@ -167,7 +167,7 @@ def audit_seed(tables: SweepTables, point: Point) -> int:
     What is fitted on true labels is then fitted once. It tells nothing of the noise, which has
     other seeds; repeated draws differ in it.
     """
-    return seed_from(child_generator(tables.seed, "sweep", "audit", str(point.repeat)))
+    return seed_from(child_generator(tables.seed, "sweep", "audits", str(point.repeat)))
 
 
 def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
