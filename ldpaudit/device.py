@@ -1,5 +1,6 @@
 """Where torch computes, the rule of ``--device``; and what to do where it is not installed."""
 
+from collections.abc import Collection
 from importlib.util import find_spec
 from typing import Literal
 
@@ -22,6 +23,11 @@ def torch_device(wanted: DeviceName) -> str:
     if wanted == "cuda":
         raise InputError("The device must be one that torch sees; there is no GPU (use auto).")
     return "cpu"
+
+
+def device_for(kinds: Collection[str], wanted: DeviceName) -> str:
+    """Return the device for models of some kinds; only a ``"network"`` needs torch to say."""
+    return torch_device(wanted) if "network" in kinds else "cpu"
 
 
 def check_device(wanted: DeviceName) -> None:

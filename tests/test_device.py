@@ -7,7 +7,7 @@ import torch
 from processes import refused
 
 import ldpaudit
-from ldpaudit.device import check_device, torch_device
+from ldpaudit.device import check_device, device_for, torch_device
 from ldpaudit.errors import InputError
 
 NO_GPU = "there is no GPU"
@@ -61,3 +61,9 @@ def test_every_command_says_the_same(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert NO_GPU in refused(name, *COMMANDS[name], "--device", "cuda")
     assert [path.name for path in tmp_path.iterdir()] == ["data.parquet"]
+
+
+def test_only_networks_ask_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ldpaudit.device.torch_device", lambda _: "cuda")
+    assert device_for(("boosting", "logistic"), "auto") == "cpu"
+    assert device_for(("network", "logistic"), "auto") == "cuda"

@@ -276,10 +276,10 @@ def _numbers(
     """Find how numbers are written, from the first rows, the header among them."""
     # ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
     # ``known``: whether the separator is the usual one.
-    numeric, pure = {}, set()
+    numeric, pure, number = {}, set(), re.compile(_ANY)
     for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
         filled = [cell.strip() for cell in cells if cell.strip() not in MISSING]
-        written = [cell for cell in filled if re.fullmatch(_ANY, cell)]
+        written = [cell for cell in filled if number.fullmatch(cell)]
         # Marks of missing values among numbers, or a few texts, do not make them others.
         others = sum(cell not in MARKS for cell in filled) - len(written)
         if others <= (1 - NUMERIC_SHARE) * (len(written) + others):
@@ -289,12 +289,12 @@ def _numbers(
         style = NumberStyle(stated, True, True)
         own = frozenset(n for n in pure if _all(style.pattern, numeric[n]))
         return replace(style, watched=own)
-    every = [cell for column in numeric.values() for cell in column]
+    # How a number is written matters, not how often.
+    every = list(dict.fromkeys(cell for column in numeric.values() for cell in column))
     style = NumberStyle(".", False, _some(_SPACED["[.,]"], every), frozenset(pure))
     closed = (re.sub(_SPACE, "", cell) for cell in every)
-    cells = [
-        cell for cell in closed if not re.fullmatch(rf"[+-]?[0-9]+{_EXPONENT}|{INFINITE}", cell)
-    ]
+    whole = re.compile(rf"[+-]?[0-9]+{_EXPONENT}|{INFINITE}")
+    cells = [cell for cell in closed if not whole.fullmatch(cell)]
     # Every number could be one of thousands as well: 1.234.
     unclear = bool(cells) and _all(_THOUSANDS["."], cells)
     if _all(_DECIMAL["."], cells) and (known or not unclear):

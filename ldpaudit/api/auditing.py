@@ -116,7 +116,7 @@ _POSITIONS: Final = ("truth", "mechanism", "rng")
 documented(audit, AuditOptions, ("release",), _POSITIONS)
 
 
-def audit_with(release: Any, options: AuditOptions) -> AuditResult:
+def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -> AuditResult:
     """Audit a released dataset as the options ask.
 
     Parameters
@@ -125,6 +125,8 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
         Features and released labels; several are releases of the same people.
     options : AuditOptions
         True labels, claim, columns, policy and the way of working.
+    outsiders : bool
+        Whether the result also states what only the public page shows.
 
     Returns
     -------
@@ -167,6 +169,7 @@ def audit_with(release: Any, options: AuditOptions) -> AuditResult:
             notes=notes,
             stop=stop,
             tasks=tasks,
+            outsiders=outsiders,
         )
     return result
 

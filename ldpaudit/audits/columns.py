@@ -10,9 +10,13 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, Part, collected
-from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior, why_no_channel
+from ldpaudit.audits.models import (
+    aligned_channel,
+    copies,
+    cross_fitted_posterior,
+    why_no_channel,
+)
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.estimators.readable import (
     LEAST_SHARE,
     MOST_SCANNED,
@@ -456,7 +460,7 @@ def _cells_by_features(context: AuditContext, known: bool) -> IndexArray:
         chances = chances * np.maximum(channel.matrix[:, release.released].T, 1e-9)
     likeliest, share = chances.argmax(axis=1), chances.max(axis=1) / chances.sum(axis=1)
     cells = likeliest * 3 + np.searchsorted(np.quantile(share, [1 / 3, 2 / 3]), share)
-    equal = equal_rows(release.features)
+    equal = copies(context)
     repeated = np.bincount(equal)[equal] > 1
     return np.asarray(np.where(repeated, cells.max() + 1 + equal, cells))
 

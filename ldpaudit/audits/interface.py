@@ -1,6 +1,7 @@
 """What every audit implements, what it is given, and which rows that are."""
 
 import datetime
+import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -210,6 +211,31 @@ class HeldOutGuesses:
             self.values.setdefault(f"{name}.{measure}", unasked)[rows] = values
 
 
+class Shared:
+    """What audits of several releases of one table share: nothing that a released label shows.
+
+    ``numbers``: those of random generators. A copy in another process begins with nothing.
+    """
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, Any] = {}
+        self._tables: dict[bytes, Known] = {}
+        self._guard = threading.Lock()
+
+    def __reduce__(self) -> tuple[type["Shared"], tuple[()]]:
+        """Return how to make one without what is known."""
+        return Shared, ()
+
+    def of(self, table: bytes) -> "Known":
+        """Return what is known of a table, by its fingerprint; of two tables at most."""
+        with self._guard:
+            known = self._tables.pop(table, None)
+            self._tables[table] = Known() if known is None else known
+            while len(self._tables) > _MOST_TABLES:
+                del self._tables[next(iter(self._tables))]
+            return self._tables[table]
+
+
 @dataclass(frozen=True)
 class Run:
     """How audits run: who hears of it, when it ends, and where it works.
@@ -225,6 +251,8 @@ class Run:
     grouped : callable or None
         Codes of rows that must be in one half, int64 (n,), or None where every row is on its own;
         None: the groups of the release.
+    shared : Shared or None
+        What audits of other releases of the same table have computed; None: nothing is shared.
     """
 
     progress: Progress = field(default_factory=NoProgress)
@@ -232,6 +260,7 @@ class Run:
     tasks: Tasks = field(default_factory=Threads)
     guesses: HeldOutGuesses | None = None
     grouped: "Callable[[AuditContext], IndexArray | None] | None" = None
+    shared: Shared | None = None
 
 
 class Known(dict[str, Any]):
@@ -255,6 +284,8 @@ class Known(dict[str, Any]):
         value: T = self[key]
         return value
 
+
+_MOST_TABLES: Final = 2
 
 # Rows that are put into halves at once.
 _AT_ONCE = 1 << 22
@@ -356,6 +387,27 @@ class AuditContext:
         known: Any = self.known
         value: T = known.once(key, build)
         return value
+
+    def once_for_table(self, key: str, build: Callable[[], T]) -> T:
+        """Return what ``build`` gives, computed once for all releases of a table that share it.
+
+        It may depend on features, true labels, halves and the seed, not on released labels.
+        """
+        if self.run.shared is None:
+            return self.once(key, build)
+        known = self.run.shared.of(self.once("table", self._fingerprint))
+        return self.once(key, lambda: known.once(key, build))
+
+    def _fingerprint(self) -> bytes:
+        """Return the same for contexts with equal features, true labels, halves, seed, effort."""
+        features, told = self.release.features, hashlib.sha256()
+        parts = (features.numeric, features.categorical, features.extra, features.marks)
+        for part in (*parts, self.release.truth, self.halves()):
+            told.update(b"-" if part is None else str((part.dtype, part.shape)).encode())
+            told.update(b"" if part is None else np.ascontiguousarray(part).tobytes())
+        plain = features.cardinalities, features.mark_sources, len(self.release.classes)
+        told.update(repr((plain, self.plan.seed, self.plan.effort)).encode())
+        return told.digest()
 
     def halves(self) -> HalfArray:
         """Return a random fair split of the rows, int8 zeros and ones of shape (n,).

@@ -4,12 +4,13 @@ Each model is fitted once per run, on the halves of the release.
 """
 
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
@@ -67,6 +68,23 @@ def one_channel(context: AuditContext) -> AuditContext:
         return replace(part, claim=staged.first, views=replace(part.views, assumes=(FIRST_STAGE,)))
 
     return context.once("first stage", first_stage)
+
+
+@remembered("rows.equal")
+def copies(context: AuditContext) -> IndexArray:
+    """Return codes of rows, int64 (n,): the same for rows with equal features, where few are."""
+    return equal_rows(context.release.features)
+
+
+@remembered("rows.partly equal")
+def partial_copies(context: AuditContext) -> list[tuple[tuple[int, ...], IndexArray]]:
+    """Return groupings of rows equal in a few columns: the array columns, and codes, int64 (n,)."""
+    return partly_equal_rows(context.release.features, context.rng("partly equal rows"))
+
+
+def known_of_features(context: AuditContext) -> dict[str, Any]:
+    """Return what is known of rows by their features, whatever labels they have."""
+    return {"rows.equal": copies(context), "rows.partly equal": partial_copies(context)}
 
 
 @remembered("channel")
@@ -193,7 +211,8 @@ def cross_fitted_posterior(context: AuditContext, target: Target) -> FloatArray:
         result.setflags(write=False)
         return result
 
-    return context.once(f"posterior.{target}", build)
+    once = context.once_for_table if target == "truth" else context.once
+    return once(f"posterior.{target}", build)
 
 
 def half_model(context: AuditContext, target: Target, half: int) -> PosteriorModel:
@@ -207,7 +226,8 @@ def half_model(context: AuditContext, target: Target, half: int) -> PosteriorMod
         features = context.release.features.take(rows)
         return fit_posterior(features, codes[rows], n_codes, rng, threads_of_each(context))
 
-    return context.once(f"model.{target}.{half}", fit)
+    once = context.once_for_table if target == "truth" else context.once
+    return once(f"model.{target}.{half}", fit)
 
 
 def fit_halves(context: AuditContext, target: Target) -> None:

@@ -39,6 +39,10 @@ _LACKS: Final[Mapping[str, str]] = {
 }
 
 
+# Audits that need nothing of what others compute.
+_ALONE: Final = frozenset(("seeds",))
+
+
 def run_audits(
     chosen: Mapping[str, str],
     context: AuditContext,
@@ -92,7 +96,10 @@ def run_audits(
 
     pieces: list[Callable[[], Any]] = [partial(run, *one) for one in enumerate(at_work)]
     pieces += [partial(compute, *one) for one in enumerate(besides, len(at_work))]
-    done = list(together(pieces, context.plan.threads, turns.end))
+    # The first audit computes what most others wait for; these need not wait.
+    others = [place for place, name in enumerate(at_work) if name in _ALONE]
+    first = [0, *range(len(at_work), len(pieces)), *others]
+    done = list(together(pieces, context.plan.threads, turns.end, first[: len(pieces)]))
     ran = dict(zip(at_work, done, strict=False))
     found = [ran.get(name) or (_record(name, reasons[name]), Finding()) for name in audits]
     records, findings = zip(*found, strict=True) if found else ((), ())

@@ -51,7 +51,9 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     outcomes = _of_released_labels(context) if alone else _of_noise(context)
     heads = {column.name: column.head for column in release.columns if column.head is not None}
     columns = {name: head for name, head in heads.items() if len(head) <= len(release)}
-    found = try_all(outcomes, counted, others, columns, progress)
+    shared = context.run.shared
+    numbers = None if shared is None else shared.numbers
+    found = try_all(outcomes, counted, others, columns, progress, numbers)
     yield Estimate.upper_bound(
         "seeds.p_value",
         "Noise that anybody can compute (p-value)",

@@ -238,9 +238,10 @@ def _numbers(values: Values) -> Float32Array:
 
 def _times(column: Values, rows: IndexArray) -> Float32Array:
     """Return how often the value of each row occurs in the whole column."""
-    ordered, own = np.sort(column), column[rows]
-    left, right = (np.searchsorted(ordered, own, side) for side in ("left", "right"))
-    return (right - left).astype(np.float32)
+    distinct, own = np.unique(column[rows], return_inverse=True)
+    # By hashing, as NumPy does not; a missing value is equal to others.
+    place = pd.Index(distinct).get_indexer(column)
+    return np.bincount(place[place >= 0], minlength=len(distinct))[own].astype(np.float32)
 
 
 def _keys(columns: Sequence[Values]) -> npt.NDArray[np.uint64]:

@@ -29,6 +29,10 @@ _EACH_ROW: Final = 1 << 20
 # scramble the seed, and the word after them is a position that R sets itself.
 _POWERS = np.cumprod(np.r_[1, np.full(675, 69069)].astype(np.uint32), dtype=np.uint32)
 _R_FACTORS, _R_TERMS = _POWERS[52:], np.cumsum(_POWERS, dtype=np.uint32)[51:-1]
+# Numbers that are remembered are rounded to so many steps.
+_STEPS: Final = 65536.0
+# Seeds that are screened at once.
+_AT_ONCE: Final = 1024
 # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
 _FOR_EACH_ROW = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
 
@@ -43,6 +47,7 @@ def generators() -> dict[str, Generator]:
     # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
     address = ctypes.c_uint32 * 625
     state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))
+    drawn: dict[int, FloatArray] = {}
 
     def numpy_legacy(seed: int, draws: int) -> FloatArray:
         legacy.seed(seed)
@@ -54,14 +59,22 @@ def generators() -> dict[str, Generator]:
         words = (high >> 5).astype(np.float64) * 2.0**26 + (low >> 6)
         return words * 2.0**-53
 
+    def r_drawn(seed: int, draws: int, more: int) -> FloatArray:
+        # Both streams are made of the same draws, of which the second needs ``more``.
+        if len(drawn.get(seed, ())) < draws:
+            state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
+            state[-1] = 624
+            if len(drawn) == _AT_ONCE:
+                drawn.clear()
+            drawn[seed] = twister.random_raw(more).astype(np.float64) * 2.3283064365386963e-10
+        return drawn[seed][:draws]
+
     def r_uniform(seed: int, draws: int) -> FloatArray:
-        state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
-        state[-1] = 624
-        return twister.random_raw(draws).astype(np.float64) * 2.3283064365386963e-10
+        return r_drawn(seed, draws, 2 * draws + 64)
 
     def r_sample(seed: int, draws: int) -> FloatArray:
         # Since R 3.6 a number below 100 is seven bits of a draw, drawn again from 100 on.
-        bits = (r_uniform(seed, 2 * draws + 64) * 65536).astype(np.int64) & 127
+        bits = (r_drawn(seed, 2 * draws + 64, 2 * draws + 64) * 65536).astype(np.int64) & 127
         return bits[bits < 100][:draws] / 100
 
     return {
@@ -184,12 +197,14 @@ def try_all(
     others: Sequence[int] = (),
     columns: Mapping[str, npt.NDArray[Any]] | None = None,
     progress: Callable[[int], None] = lambda _: None,
+    remembered: dict[Any, Any] | None = None,
 ) -> Evidence:
     """Try seeds of all generators, and checksums of columns.
 
     The seeds 0 … ``counted`` − 1 are tried, and ``others``. ``outcomes``: at least one, on the same
     n rows; ``columns``: by name the values of a column in the first rows; ``progress`` is called
-    with the number of seeds done.
+    with the number of seeds done; ``remembered``: the numbers that seeds were screened with, in
+    16 bits each, for calls with the same seeds.
     """
     shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
     # So many rows that 400 are hits, and as many are none.
@@ -202,10 +217,14 @@ def try_all(
     def least(of: Sequence[Outcomes], numbers: FloatArray) -> float:
         return min(float(one.log_p_values(numbers).min()) for one in of)
 
-    for (name, each_row), kept in _screened(sources, first, counted, others, progress).items():
+    screened, firsts = _screened(sources, first, counted, others, progress, remembered)
+    for (name, each_row), kept in screened.items():
         if each_row:
-            draws = [[sources[name](seed + row, 1)[0] for row in range(rows)] for seed in kept]
-            which, numbers = "a seed for each row that counts up", np.array(draws)
+            known, end = firsts[name], max(kept) + rows
+            later = [sources[name](seed, 1)[0] for seed in range(len(known), end)]
+            known = np.append(known, later)
+            which = "a seed for each row that counts up"
+            numbers = np.array([known[seed : seed + rows] for seed in kept])
         else:
             which, numbers = "a common seed", np.array([sources[name](s, rows) for s in kept])
         found.append((least(tested, numbers), f"{name} with {which}", None))
@@ -231,26 +250,45 @@ def _screened(
     counted: int,
     others: Iterable[int],
     progress: Callable[[int], None],
-) -> dict[tuple[str, bool], list[int]]:
-    """Return the seeds that seem to know most of the outcomes, by generator and kind."""
+    remembered: dict[Any, Any] | None = None,
+) -> tuple[dict[tuple[str, bool], list[int]], dict[str, FloatArray]]:
+    """Return the seeds that seem to know most of the outcomes, by generator and kind.
+
+    And by generator the first numbers of the seeds from 0 on.
+    """
     # Eight of each generator for the table, and two for each row.
     weights = np.stack([one.weights for one in outcomes])
     rows, done, left = weights.shape[1], 0, chain(range(counted), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
     firsts: dict[str, list[FloatArray]] = {name: [] for name in _FOR_EACH_ROW}
-    while seeds := list(islice(left, 1024)):
+    while seeds := list(islice(left, _AT_ONCE)):
         for name, source in sources.items():
-            numbers = np.array([source(seed, rows) for seed in seeds])
+            numbers, column = _drawn(name, source, seeds, rows, remembered)
             scores = np.abs(numbers @ weights.T).max(axis=1)
             best[name] = heapq.nlargest(8, [*best[name], *zip(scores, seeds, strict=True)])
             if name in firsts and done < _EACH_ROW:
-                firsts[name].append(numbers[: max(counted - done, 0), 0])
+                firsts[name].append(column[: max(counted - done, 0)])
         done += len(seeds)
         progress(done)
     result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}
-    for name, parts in firsts.items():
-        draws = np.concatenate(parts)
+    known = {name: np.concatenate(parts) for name, parts in firsts.items()}
+    for name, draws in known.items():
         if len(draws) >= rows:
             scores = np.max([np.abs(np.correlate(draws, row)) for row in weights], axis=0)
             result[name, True] = np.argsort(scores)[-2:].tolist()
-    return result
+    return result, known
+
+
+def _drawn(
+    name: str, source: Generator, seeds: list[int], rows: int, remembered: dict[Any, Any] | None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the numbers of seeds, float64 (s, rows), and the first of each, float64 (s,)."""
+    if remembered is None:
+        numbers = np.array([source(seed, rows) for seed in seeds])
+        return numbers, numbers[:, 0]
+    key = name, rows, tuple(seeds)
+    if key not in remembered:
+        numbers = np.array([source(seed, rows) for seed in seeds])
+        remembered[key] = (numbers * _STEPS).astype(np.uint16), numbers[:, 0].copy()
+    steps, first = remembered[key]
+    return steps / _STEPS, first

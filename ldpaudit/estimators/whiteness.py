@@ -97,11 +97,12 @@ class RowNoise:
 
     def take(self, rows: IndexArray) -> "RowNoise":
         """Return the outcomes of some rows, in that order."""
-        last = self._last
-        if not last or last[0][0] is not rows:
-            # Most groupings are bet on in one order of all rows.
-            last[:] = [(rows, self._taken(rows))]
-        return last[0][1]
+        for before, taken in self._last:
+            if before is rows:
+                return taken
+        # Most groupings are bet on in one order of all rows, or of a sample of them.
+        self._last[:] = [(rows, self._taken(rows)), *self._last[:1]]
+        return self._last[0][1]
 
     @cached_property
     def _last(self) -> list[tuple[IndexArray, "RowNoise"]]:
@@ -193,8 +194,8 @@ class Groups:
     """A grouping of the rows that was there before the noise.
 
     ``name``: in words; ``codes``, int64 (n,): from 0; ``columns``: the array columns of which it is
-    made; ``rows``, int64 (n,): a random order of all rows, in which bets take them; ``order``: the
-    order of mirrored rows.
+    made; ``rows``, int64 (s,): a random order of all rows, or of a sample of them, in which bets
+    take them (codes of other rows say nothing then); ``order``: the order of mirrored rows.
     """
 
     name: str
@@ -203,9 +204,16 @@ class Groups:
     rows: IndexArray
     order: Order | None = None
 
+    @property
+    def sampled(self) -> bool:
+        """Whether its codes are those of a sample of rows, all of groups with many rows."""
+        return self.order is None and len(self.rows) < len(self.codes)
+
     @cached_property
     def small(self) -> bool:
         """Whether its groups have few rows each, as a person or a household has."""
+        if self.sampled:
+            return False
         sizes = np.bincount(self.codes)
         several = sizes[sizes > 1]
         return len(several) > 0 and float(np.median(several)) <= 30
@@ -540,8 +548,11 @@ def _too_equal(squares: float, groups: int) -> float:
 
 def in_groups(outcomes: RowNoise, groups: Groups, share: float) -> Iterator[Departure]:
     """Yield what a grouping of the rows points to; each of two families has half of a share."""
-    residual, sizes = outcomes.residual, np.bincount(groups.codes)
-    sums, squares = np.bincount(groups.codes, residual), np.bincount(groups.codes, residual**2)
+    codes = groups.codes
+    if groups.sampled:
+        outcomes, codes = outcomes.take(groups.rows), codes[groups.rows]
+    residual, sizes = outcomes.residual, np.bincount(codes)
+    sums, squares = np.bincount(codes, residual), np.bincount(codes, residual**2)
     several = sizes > 1
     if int(several.sum()) < 2:
         return

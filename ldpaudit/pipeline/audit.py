@@ -20,7 +20,15 @@ from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
-from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
+from ldpaudit.audits.interface import (
+    AuditContext,
+    HeldOutGuesses,
+    Plan,
+    Run,
+    Shared,
+    collected,
+    in_part,
+)
 from ldpaudit.audits.listing import BUILT_IN, OF_COLUMNS, OF_SEVERAL, ORDER, built_in_audits
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
@@ -103,6 +111,7 @@ def audit(
     stop: Stop | None = None,
     tasks: Tasks | None = None,
     outsiders: bool = True,
+    shared_with: Shared | None = None,
 ) -> AuditResult:
     """Audit every part of a tree and the tree itself, and judge them by a policy.
 
@@ -117,12 +126,12 @@ def audit(
     the audit before it is done; default: after the plan's ``timeout``. ``tasks``: does independent
     pieces of work; default: threads, as many as the plan says. ``outsiders``: whether the result
     also states what an audit could find, as far as everybody may know it; only the public page
-    shows that.
+    shows that. ``shared_with``: what audits of other releases of the same table have computed.
     """
     check_device(plan.device)
     stop = stop or Stop.after(plan.timeout)
     watched, tasks = Watched(progress or NoProgress(), stop), tasks or Threads(plan.threads)
-    run = Run(watched, stop, tasks, guesses, clusters)
+    run = Run(watched, stop, tasks, guesses, clusters, shared_with)
     node = released if isinstance(released, Node) else node_of(released)
     policy, today = policy or default_policy(), today or datetime.datetime.now(datetime.UTC).date()
     walk = _Walk(plan, policy, policy, only, skip, {}, command, today, outsiders)

@@ -11,8 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, in_part
 from ldpaudit.audits.mechanism.audit import exact_curves, exact_estimates
+from ldpaudit.audits.models import known_of_features
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.errors import InputError
@@ -69,7 +70,11 @@ def public_facts(
         and _ADDS_UP in policy.checks.asked()
         and left_out.isdisjoint(("mechanism", "power"))
     ):
-        alone = replace(context.of(release, claim=claim), run=replace(context.run, guesses=None))
+        # Where audits look at a part of the rows, what they know is of that part.
+        known = known_of_features(context) if in_part(context) is context else {}
+        alone = replace(
+            context.of(release, claim=claim, known=known), run=replace(context.run, guesses=None)
+        )
         tests = sum(question.level == "error" for question in asked)
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)
         with alone.run.stop.part(), suppress(Stopped):  # The audit was to end in time.

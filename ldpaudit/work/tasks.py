@@ -190,7 +190,10 @@ def waited() -> float:
 
 
 def together(
-    pieces: Sequence[Callable[[], T]], workers: int, end: Callable[[], None] = lambda: None
+    pieces: Sequence[Callable[[], T]],
+    workers: int,
+    end: Callable[[], None] = lambda: None,
+    first: Sequence[int] = (),
 ) -> Iterator[T]:
     """Yield the results of different pieces of work, in order; the first error in order is raised.
 
@@ -198,6 +201,7 @@ def together(
     one that waits for what another computes (:func:`held`), or for the tasks that it handed out
     (:class:`Threads`), leaves its processor to others. With one worker all happens in the caller's
     thread. ``end``: asks the pieces that still run to end, where the rest is not wanted.
+    ``first``: the places of pieces that begin before the others, since they wait for none.
     """
     if workers <= 1 or len(pieces) < 2:
         yield from (piece() for piece in pieces)
@@ -212,13 +216,13 @@ def together(
         _turn.set(turn)
         return turn.do(piece)
 
-    pool, begun = ThreadPoolExecutor(min(len(pieces), workers + 1), "ldpaudit"), list[Future[T]]()
+    pool, begun = ThreadPoolExecutor(min(len(pieces), workers + 1), "ldpaudit"), dict[int, Any]()
     try:
-        for rank, piece in enumerate(pieces):
-            work = partial(copy_context().run, do, piece, _Turn(cores, rank))
-            begun.append(pool.submit(work))
-        for one in begun:
-            yield one.result()
+        for place in dict.fromkeys((*first, *range(len(pieces)))):
+            work = partial(copy_context().run, do, pieces[place], _Turn(cores, place))
+            begun[place] = pool.submit(work)
+        for place in range(len(pieces)):
+            yield begun[place].result()
     except BaseException:
         end()
         raise

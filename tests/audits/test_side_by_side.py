@@ -79,6 +79,24 @@ def test_no_more_compute_at_once_than_there_are_workers() -> None:
     assert most[0] == 2
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_pieces_that_begin_first_change_no_result(workers: int) -> None:
+    begun, other = list[int](), threading.Event()
+
+    def piece(place: int) -> int:
+        begun.append(place)
+        if place:
+            other.set()
+        elif workers > 1:  # With a processor of its own until another has begun.
+            assert other.wait(60)
+        return place
+
+    pieces = [lambda one=one: piece(one) for one in range(6)]
+    assert list(together(pieces, workers, first=(0, 5, 4))) == [*range(6)]
+    assert sorted(begun) == [*range(6)]
+    assert set(begun[:2]) <= ({0, 4, 5} if workers > 1 else {0, 1})
+
+
 def test_a_lock_is_waited_for_without_a_processor() -> None:
     lock, begun, over = threading.RLock(), threading.Event(), threading.Event()
 

@@ -63,6 +63,26 @@ def test_a_right_seed_is_found(name: str, form: str) -> None:
     assert evidence.log_p_value < math.log(1e-12)
 
 
+@pytest.mark.parametrize("name", generators())
+def test_remembered_numbers_find_the_same(name: str) -> None:
+    flips = changed(generators()[name](611, 1500), LABELS, "keep")
+    honest = np.random.default_rng([1, 2]).random(1500) >= KEEP
+    remembered: dict[object, object] = {}
+    for hits in (honest, flips, flips):
+        outcomes = [Outcomes(hits, LABELS)]
+        assert try_all(outcomes, 700, (20240517,), remembered=remembered) == try_all(
+            outcomes, 700, (20240517,)
+        )
+
+
+def test_a_seed_for_each_row_is_found_at_the_end_of_those_tried() -> None:
+    numbers = [np.random.default_rng(300 + row).random() for row in range(1500)]
+    outcomes = [Outcomes(changed(np.array(numbers), LABELS, "keep"), LABELS)]
+    evidence = try_all(outcomes, 700)
+    assert evidence.source.endswith("with a seed for each row that counts up")
+    assert evidence.log_p_value < math.log(1e-12)
+
+
 @pytest.mark.parametrize("epsilon", [0.2, 2.0, 3.5])
 def test_it_is_found_at_any_noise(epsilon: float) -> None:
     labels = np.random.default_rng(0).integers(0, 2, 8_000)

@@ -6,7 +6,12 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
+from ldpaudit.audits.models import (
+    aligned_channel,
+    copies,
+    cross_fitted_posterior,
+    partial_copies,
+)
 from ldpaudit.estimators.assumptions.agreement import (
     Stretch,
     agreement_p_value,
@@ -14,8 +19,6 @@ from ldpaudit.estimators.assumptions.agreement import (
 )
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
-    equal_rows,
-    partly_equal_rows,
 )
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, label_sides
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
@@ -39,9 +42,9 @@ def groups_that_agree(context: AuditContext) -> list[IndexArray]:
         return []
     most = largest_agreement(channel.matrix, channel.matrix)
     labels = context.release.released
-    keys = partly_equal_rows(features, context.rng("partly equal rows"))[:_MOST_KEYS]
+    keys = partial_copies(context)[:_MOST_KEYS]
     shared = []
-    for place, codes in enumerate((equal_rows(features), *(codes for _, codes in keys))):
+    for place, codes in enumerate((copies(context), *(codes for _, codes in keys))):
         first, second = disjoint_pairs(codes, context.rng("agreement", str(place)))
         if len(first) < _FEWEST_PAIRS:
             continue

@@ -6,7 +6,7 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
-from ldpaudit.audits.assumptions.noise import WhiteNoise
+from ldpaudit.audits.assumptions.noise import MOST_GROUPED, SEGMENT, WhiteNoise
 from ldpaudit.audits.assumptions.rows import (
     BOUND,
     counted,
@@ -21,6 +21,7 @@ from ldpaudit.audits.assumptions.standing import changed_rows, doubt, feature_bl
 from ldpaudit.audits.assumptions.words import found_words, reading_words, stretch_words
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import one_channel
+from ldpaudit.estimators.assumptions.learner import MOST_LEARNT
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.result import Bound, Estimate, Note, stated
 
@@ -73,7 +74,8 @@ def _white(context: AuditContext) -> Iterator[Part]:
             "Noise depends on no column from before it, and on no place in the file (p-value)",
             blind,
             "p-value: bets that groups of rows, stretches of the file and a model of the columns "
-            "from before the noise say something of it; Bonferroni over all tests",
+            "from before the noise say something of it; Bonferroni over all tests"
+            + _sampled(context),
         )
     yield _p_value(
         context,
@@ -82,7 +84,7 @@ def _white(context: AuditContext) -> Iterator[Part]:
         min(found.p_value(dependence=False), _along(found)),
         "p-value: bets that what noise did to a row follows from what it did to rows before it: at "
         "any distance in the file, in the order of each column from before the noise, in groups, "
-        "or so that counts come out equal; Bonferroni over all tests",
+        "or so that counts come out equal; Bonferroni over all tests" + _sampled(context),
     )
     yield _p_value(
         context,
@@ -94,6 +96,18 @@ def _white(context: AuditContext) -> Iterator[Part]:
     described = dict.fromkeys(found_words(context, one) for one in causes(context))
     for text in list(described)[:_MOST_DESCRIBED]:
         yield Note.warning("assumptions", text)
+
+
+def _sampled(context: AuditContext) -> str:
+    """Return which tests look at a sample of so many rows, in words; nothing where none does."""
+    rows, samples = len(context.release), list[str]()
+    if rows > 2 * MOST_LEARNT:
+        samples.append(f"a model learns from, and is tested on, at most {MOST_LEARNT:,} rows each")
+    if rows > SEGMENT:
+        samples.append(f"orders by a column are of about {SEGMENT:,} rows next to each other")
+    if rows > MOST_GROUPED:
+        samples.append(f"groups of many rows are of a random sample of {MOST_GROUPED:,} rows")
+    return "".join(f"; {one}" for one in samples)
 
 
 def _along(found: WhiteNoise) -> float:

@@ -10,11 +10,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from ldpaudit.arrays import stable_order
+from ldpaudit.arrays import GOLDEN, stable_order
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import aligned_channel
-from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
+from ldpaudit.audits.models import aligned_channel, copies, partial_copies
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
 from ldpaudit.estimators.whiteness import (
     MIRRORED,
@@ -39,7 +38,14 @@ _FEW_VALUES: Final = 50
 # Columns by which rows are put in order and grouped, and rows of which an order is looked at.
 _MOST_COLUMNS: Final = 64
 _MOST_CELLS: Final = 60_000_000
-_SEGMENT: Final = 1 << 18
+# A bet with the smallest stake, on a correlation of 0.015, still gains e¹⁴ in so many rows.
+SEGMENT: Final = 1 << 17
+# Rows of which groups of many rows, by value or range of a column, are looked at.
+MOST_GROUPED: Final = 1 << 18
+# Of a random part of the rows: with so few values each has many rows, …
+_PEEK, _FEW_OF_PEEK = 10_000, 300
+# … and with a larger share of different values than this, hardly any two rows are equal.
+_HARDLY_EQUAL: Final = 0.55
 # So many findings by columns from before, and by others, are looked into: more have the same cause.
 _MOST_CONFIRMED: Final = 6
 # What goes with released labels nearly as clearly as with the noise may be made from them.
@@ -212,14 +218,14 @@ def _segment(
 ) -> tuple[IndexArray, FloatArray | IntArray]:
     """Return rows in the stable order of a column, of many a part next to each other in it."""
     n = len(column)
-    if n <= _SEGMENT:
+    if n <= SEGMENT:
         rows = stable_order(column)
         return rows, column[rows]
     sample = np.sort(column[rng.integers(0, n, 20_000)])
-    width = int(len(sample) * _SEGMENT / n)
+    width = int(len(sample) * SEGMENT / n)
     start = int(rng.integers(0, len(sample) - width))
     inside = np.flatnonzero((column >= sample[start]) & (column <= sample[start + width]))
-    rows = inside[stable_order(column[inside])][: 2 * _SEGMENT]
+    rows = inside[stable_order(column[inside])][: 2 * SEGMENT]
     return rows, column[rows]
 
 
@@ -234,33 +240,80 @@ def _by_ranks(
     if not 1 < values <= _FEW_VALUES:
         return
     ranks = ranks_within(codes)
-    first = int(rng.integers(0, max(int(ranks.max()) - _SEGMENT // values, 1)))
-    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(_SEGMENT // values, 1)))
+    first = int(rng.integers(0, max(int(ranks.max()) - SEGMENT // values, 1)))
+    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(SEGMENT // values, 1)))
     rows = rows[np.lexsort((codes[rows], ranks[rows]))]
     yield Order(f"rank within {name}", rows, columns)
 
 
-def groups(context: AuditContext) -> Iterator[Groups]:
-    """Yield the groupings whose rows may share noise, or may have noise of another kind."""
+def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
+    """Yield the groupings whose rows may share noise, or may have noise of another kind.
+
+    ``most``: rows of which groups of many rows are looked at; default: all.
+    """
     release, rng = context.release, context.rng("noise", "groups")
     n = len(release)
     shuffled = rng.permutation(n)
+    some = shuffled if most is None or n <= most else shuffled[:most]
     if release.groups is not None:
         yield Groups("group", release.groups, (), shuffled)
     looked_at = _columns(context)
     for place, column in looked_at.items():
-        codes = pd.factorize(column, use_na_sentinel=False)[0].astype(np.int64)
-        values = int(codes.max()) + 1
+        rows = _rows_of_values(column, shuffled, some)
+        codes, values = _coded(column, rows)
         if values > _QUANTILES and column.dtype.kind == "f":
-            yield Groups("range", _bins(column, rng), (place,), shuffled)
-        if 1 < values <= n // 2:
-            yield Groups("value", codes, (place,), shuffled)
+            yield Groups("range", _of_sample(_bins(column[some], rng), some, n), (place,), some)
+        if 1 < values <= len(rows) // 2:
+            yield Groups("value", codes, (place,), rows)
     features = release.features
     if features.is_constant():
         return
-    yield Groups("equal rows", equal_rows(features), tuple(range(features.width)), shuffled)
-    for columns, codes in partly_equal_rows(features, context.rng("partly equal rows")):
+    yield Groups("equal rows", copies(context), tuple(range(features.width)), shuffled)
+    for columns, codes in partial_copies(context):
         yield Groups("equal columns", codes, columns, shuffled)
+
+
+def every_code(context: AuditContext, where: Groups) -> IndexArray:
+    """Return the codes of all rows, int64 (n,), of a grouping that may be one of a sample."""
+    if not where.sampled:
+        return where.codes
+    every = groups(context)
+    same = (one for one in every if (one.name, one.columns) == (where.name, where.columns))
+    return next(same, where).codes
+
+
+def _rows_of_values(
+    column: FloatArray | IntArray, shuffled: IndexArray, some: IndexArray
+) -> IndexArray:
+    """Return the rows in which a column's values are grouped, in a random order."""
+    # Where a few rows have each value, none of them may be left out.
+    if len(some) == len(shuffled):
+        return shuffled
+    few = len(np.unique(column[some[:_PEEK]])) <= _FEW_OF_PEEK
+    return some if few or _hardly_equal(column) else shuffled
+
+
+def _hardly_equal(column: FloatArray | IntArray) -> bool:
+    """Return whether the values are surely more than half as many as the rows."""
+    # A sixteenth of the values, by their bits, with all of their rows.
+    words = column.astype(np.float32).view(np.uint32) * np.uint32(GOLDEN & 0xFFFFFFFF)
+    own = column[words >> np.uint32(28) == 0]
+    return len(own) > 0 and len(np.unique(own)) > _HARDLY_EQUAL * len(own)
+
+
+def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IndexArray, int]:
+    """Return the code of each of some rows' values, int64 (n,), and how many values there are."""
+    n = len(column)
+    looked_at = column if len(rows) == n else column[rows]
+    codes = pd.factorize(looked_at, use_na_sentinel=False)[0].astype(np.int64)
+    return codes if len(rows) == n else _of_sample(codes, rows, n), int(codes.max()) + 1
+
+
+def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IndexArray:
+    """Return codes of n rows from those of some; the others have code 0."""
+    every = np.zeros(n, dtype=np.int64)
+    every[rows] = codes
+    return every
 
 
 def _bins(column: FloatArray | IntArray, rng: np.random.Generator) -> IndexArray:
@@ -277,7 +330,7 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     """Return where noise is not white."""
     context.progress.step("testing whether noise is white")
     known, findings, ordered = set(before(context)), [], False
-    every_order, every_group = list(orders(context)), list(groups(context))
+    every_order, every_group = list(orders(context)), list(groups(context, MOST_GROUPED))
     seen: set[int] = set()
     found_in = [
         (view, departure)
@@ -461,7 +514,7 @@ def _equal(context: AuditContext) -> IndexArray:
     given, features = context.release.groups, context.release.features
     if given is not None:
         return given
-    return np.arange(len(features)) if features.is_constant() else equal_rows(features)
+    return np.arange(len(features)) if features.is_constant() else copies(context)
 
 
 def _learnt(

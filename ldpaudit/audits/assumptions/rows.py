@@ -8,9 +8,9 @@ import numpy as np
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
 from ldpaudit.audits.assumptions.noise import NoiseFinding, WhiteNoise, views, white_noise
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
+from ldpaudit.audits.models import copies
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
-    equal_rows,
     merged,
     one_of_each,
 )
@@ -217,7 +217,7 @@ def rows_of_one(context: AuditContext) -> int:
         shares = np.bincount(truth) / len(truth)
         if float(shares @ shares) > _ANY_TWO:
             return 0
-        groups = _equal(context)
+        groups = copies(context)
     sizes = np.bincount(groups)
     if truth is not None:
         # The share of groups of several rows in which all true labels are the same.
@@ -229,17 +229,12 @@ def rows_of_one(context: AuditContext) -> int:
     return int(sizes.max())
 
 
-@remembered("rows.equal")
-def _equal(context: AuditContext) -> IndexArray:
-    return equal_rows(context.release.features)
-
-
 def equal_share(context: AuditContext) -> float:
     """Return the share of rows that equal another one, with noise of their own; 0 below a fifth."""
     constant = not tested(context) or context.release.features.is_constant()
     if constant or noise_clusters(context) is not None:
         return 0.0
-    codes = _equal(context)
+    codes = copies(context)
     share = float(np.mean(np.bincount(codes)[codes] > 1))
     return share if share >= _WORTH_SAYING else 0.0
 

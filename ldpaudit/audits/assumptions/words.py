@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import carrying, causes
-from ldpaudit.audits.assumptions.noise import NoiseFinding, views
+from ldpaudit.audits.assumptions.noise import NoiseFinding, every_code, views
 from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
-from ldpaudit.estimators.assumptions.clusters import equal_rows
+from ldpaudit.audits.models import copies
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
 from ldpaudit.estimators.whiteness import MIRRORED, Groups, Order
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
@@ -131,8 +131,7 @@ def _are_copies(context: AuditContext, where: Groups) -> bool:
     """Return whether rows that are equal in some columns are nearly always equal in all."""
     if where.name not in ("equal rows", "equal columns", "value"):
         return False
-    copies = equal_rows(context.release.features)
-    return _pairs(copies) >= _NEARLY_ALL * _pairs(where.codes)
+    return _pairs(copies(context)) >= _NEARLY_ALL * _pairs(where.codes)
 
 
 def _pairs(codes: IndexArray) -> float:
@@ -229,10 +228,11 @@ def _place(context: AuditContext, found: NoiseFinding) -> _Place:
     where, n = departure.where, len(context.release)
     inside = np.zeros(n, dtype=np.bool_)
     if isinstance(where, Groups):
-        sums = np.bincount(where.codes, outcomes.residual)
-        sizes = np.bincount(where.codes)
+        codes = every_code(context, where)
+        sums = np.bincount(codes, outcomes.residual)
+        sizes = np.bincount(codes)
         clearest = np.abs(sums) / np.sqrt(np.maximum(sizes, 1))
-        inside[where.codes == int(clearest.argmax())] = True
+        inside[codes == int(clearest.argmax())] = True
         kind = "range" if where.name == "range" else "group"
         words = f"rows in one {kind} of {columns_words(context, departure.columns)}"
     else:

@@ -23,7 +23,7 @@ from ldpaudit.audits.renyi.curves import (
     most_promising,
     support_estimates,
 )
-from ldpaudit.device import torch_device
+from ldpaudit.device import device_for
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import (
@@ -269,14 +269,15 @@ def _of_label(context: AuditContext, sides: _Sides, label: int, labels: int) -> 
     half_p, half_q = len(p) // 2, len(q) // 2
     share = min(1.0, 2 / labels)
     most = max(_FEWEST_FITTED, int(share * _FITTED_CELLS / p.shape[1]))
+    kinds = kinds_for(p.shape[1], categorical, min(half_p, half_q))
     model = fit_strongest(
         p[: min(half_p, most)],
         q[: min(half_q, most)],
-        kinds_for(p.shape[1], categorical, min(half_p, half_q)),
+        kinds,
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
-        device=torch_device(context.plan.device),
+        device=device_for(kinds, context.plan.device),
     )
     scores = Scores(model.log_ratio(p[half_p:]), model.log_ratio(q[half_q:]))
     tuning, test = split_scores(scores, rng=rng)

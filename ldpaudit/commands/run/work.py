@@ -70,6 +70,9 @@ def run_and_write(
     # Ctrl-C ends the audit early: what is finished is written.
     for name in outputs.asked:
         check_format(name, profile)
+    # The page for insiders shows nothing of what is known to everybody; a stored result may later
+    # become a public page.
+    outsiders = profile == "public" or bool(outputs.asked.keys() - {"html"})
     discreet = profile == "public" or (others_read() and not details)
     stop = Stop.after(request.timeout)
     with stop.on_signals():
@@ -77,7 +80,7 @@ def run_and_write(
         def work(request: RunRequest, progress: Progress) -> _Audited:
             options = replace(request, progress=progress, stop=stop)
             released = request.release if len(request.release) > 1 else request.release[0]
-            result = audit_with(released, options)
+            result = audit_with(released, options, outsiders=outsiders)
             ended = None if status is None else status(result)
             around = Surroundings(_places(result, request.policy), CHECKS, ended, profile)
             typed = None if discreet else _typed(request)

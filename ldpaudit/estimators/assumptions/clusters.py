@@ -146,7 +146,7 @@ def without_large(codes: IndexArray) -> IndexArray:
     alone = np.bincount(codes)[codes] > _LARGEST
     fresh = codes.copy()
     fresh[alone] = codes.max() + 1 + np.arange(int(alone.sum()))
-    return np.unique(fresh, return_inverse=True)[1].astype(np.int64)
+    return (np.cumsum(np.bincount(fresh) > 0) - 1)[fresh]
 
 
 def merged(one: IndexArray, other: IndexArray) -> IndexArray:

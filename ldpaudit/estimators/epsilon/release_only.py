@@ -261,9 +261,9 @@ def _ball_table(
     threads: int,
 ) -> tuple[IndexArray, IntArray, Method]:
     """Count other rows in the balls that were best among nested ones around random rows."""
-    # At most 100,000 rows are looked at, and 256 anchors among them.
+    # At most 50,000 rows are looked at, and 256 anchors among them; all others are tested.
     points, released = found
-    rows = rng.permutation(len(points))[:100_000]
+    rows = rng.permutation(len(points))[:50_000]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
     sample, labels = points[rows] - origin, released[rows]
     anchors, ball_sizes = sample[:256], group_sizes(min(len(rows) // 3, 32_768))[:-1]

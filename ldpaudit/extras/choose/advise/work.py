@@ -21,7 +21,6 @@ from ldpaudit.doors import (
     Plan,
     Progress,
     Stop,
-    child_generator,
     number,
 )
 from ldpaudit.errors import quoted
@@ -58,6 +57,7 @@ from ldpaudit.extras.choose.advise.result import (
 )
 from ldpaudit.extras.choose.sweep.points import (
     Simulation,
+    audit_seed,
     mechanism_at,
     reading_of,
     score,
@@ -70,7 +70,6 @@ from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.pipeline.nodes import Node, node_of
-from ldpaudit.randomness import seed_from
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
 from ldpaudit.result.numbers import against, as_percent
@@ -251,7 +250,8 @@ class Search:
         checks, asked = self.policy.checks, self.policy.audit
         skip = [name for name, check in _NEEDED.items() if getattr(checks, check) is None]
         threads = self.columns[0].request.threads or 1
-        plan = Plan(seed=seed_from(child_generator(drawn[0].seed, "audit")), threads=threads)
+        tables = self.columns[0].tables
+        plan = Plan(seed=audit_seed(tables, drawn[0].point), threads=threads)
         # The policy asks for rows of the whole table and not of a part of it.
         enough = asked.min_rows is not None and self.columns[0].rows >= asked.min_rows
         fixed = {"seed": None, "min_rows": None if enough else asked.min_rows}
@@ -265,6 +265,7 @@ class Search:
             command="ldpaudit advise …",
             stop=stop,
             outsiders=False,
+            shared_with=tables.shared,
         )
         return None if stop.obeyed else result
 

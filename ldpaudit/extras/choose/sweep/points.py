@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.api import plan_of
+from ldpaudit.audits.interface import Shared
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     MemoryTable,
@@ -77,6 +78,8 @@ class SweepTables:
     """All columns of the data's file, whose places messages name."""
     fitted: FittedGenerator | None = None
     """What makes synthetic rows where a mechanism needs them and there is no table of them."""
+    shared: Shared = field(default_factory=Shared)
+    """What the audits of the points share, as models of the true labels."""
     _surveys: dict[str, tuple[DeclaredLabels, Survey]] = field(default_factory=dict)
 
     @property
@@ -158,6 +161,15 @@ def point_seed(root: int, point: Point) -> int:
     return seed_from(child_generator(root, "sweep", point.key))
 
 
+def audit_seed(tables: SweepTables, point: Point) -> int:
+    """Return the seed of a point's audit: the same halves of the rows for the whole grid.
+
+    What is fitted on true labels is then fitted once. It tells nothing of the noise, which has
+    other seeds; repeated draws differ in it.
+    """
+    return seed_from(child_generator(tables.seed, "sweep", "audits", str(point.repeat)))
+
+
 def mechanism_at(tables: SweepTables, point: Point) -> Mechanism:
     """Return the mechanism of a point (InputError if labels, prior or ε do not fit it)."""
     request = tables.request.privatized(point, 0)
@@ -214,7 +226,7 @@ def measure(
     progress.step("drawing the release")
     drawn = simulate(tables, point)
     mechanism, reading = drawn.mechanism, reading_of(tables, drawn)
-    plan = plan_of(request, seed_from(child_generator(drawn.seed, "audit")), threads=1)
+    plan = plan_of(request, audit_seed(tables, point), threads=1)
     # A claim about a mechanism that classes and ε describe is tested on the release; for any other
     # a policy can only limit the declared ε.
     claim, beyond, applied = None if policy is None else policy.of_all().claim, False, policy
@@ -231,6 +243,7 @@ def measure(
         progress=progress,
         notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
         outsiders=False,
+        shared_with=tables.shared,
     )
     progress.step("training the learner")
     learnt = score(tables, reading, confidence_of(policy), drawn.seed)

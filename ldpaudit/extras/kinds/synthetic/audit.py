@@ -10,7 +10,7 @@ import numpy as np
 from ldpaudit.audits.assumptions.standing import as_estimate
 from ldpaudit.audits.interface import Part
 from ldpaudit.audits.renyi.features import as_matrix, replaced_rows
-from ldpaudit.device import torch_device
+from ldpaudit.device import device_for
 from ldpaudit.doors import (
     AuditContext,
     Estimate,
@@ -194,14 +194,15 @@ def _discriminator(
         return
     half = size // 2
     p, q = p[: 2 * half], q[: 2 * half]
+    kind = kinds_for(p.shape[1], categorical, half)[0]
     model = fit_discriminator(
         p[:half],
         q[:half],
-        kinds_for(p.shape[1], categorical, half)[0],
+        kind,
         rng=rng,
         categorical=categorical,
         threads=context.plan.threads,
-        device=torch_device(context.plan.device),
+        device=device_for([kind], context.plan.device),
     )
     value = auc(model.log_ratio(p[half:]), model.log_ratio(q[half:]))
     alpha = (1 - context.plan.confidence) / 2
