@@ -6,7 +6,13 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
-from ldpaudit.audits.assumptions.noise import NoiseFinding, WhiteNoise, views, white_noise
+from ldpaudit.audits.assumptions.noise import (
+    NoiseFinding,
+    WhiteNoise,
+    every_code,
+    views,
+    white_noise,
+)
 from ldpaudit.audits.interface import AuditContext, of_rows, remembered
 from ldpaudit.audits.models import copies
 from ldpaudit.estimators.assumptions.clusters import (
@@ -96,7 +102,7 @@ def noise_clusters(context: AuditContext) -> IndexArray | None:
             kinds = [context.release.groups, *kinds]
         return _together(kinds)
     of_groups = [
-        one.departure.where.codes
+        every_code(context, one.departure.where)
         for one in shared(context)
         if isinstance(one.departure.where, Groups)
         and one.departure.family == "groups"

@@ -131,7 +131,7 @@ def _are_copies(context: AuditContext, where: Groups) -> bool:
     """Return whether rows that are equal in some columns are nearly always equal in all."""
     if where.name not in ("equal rows", "equal columns", "value"):
         return False
-    return _pairs(copies(context)) >= _NEARLY_ALL * _pairs(where.codes)
+    return _pairs(copies(context)) >= _NEARLY_ALL * _pairs(every_code(context, where))
 
 
 def _pairs(codes: IndexArray) -> float:
