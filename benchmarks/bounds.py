@@ -17,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.planted import declaration, gaussian, release_of, released, table_of
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads, timed
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel, measured_shares
-from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
+from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import AUDIT, REFUTED_COLUMNS, evidence_of
@@ -449,8 +449,8 @@ def person_releases(
                 last = seen.releases[-1]
                 assert last.declaration is not None
                 claim = from_declaration(last.declaration, last.classes)
-                views = Views(over=OverReleases(seen, way))
-                finding = AUDIT.run(AuditContext(last, claim, Plan(draw), views=views))
+                related = OverReleases(seen, way)
+                finding = AUDIT.run(AuditContext(last, claim, Plan(draw), related))
                 text = " ".join(note.text for note in finding.notes)
                 looks = next((name for said, name in words.items() if said in text), "unclear")
                 told_apart.append(looks == noise)

@@ -105,6 +105,13 @@ class Plan:
     effort: Effort = field(default_factory=_effort)
 
 
+class Related(Protocol):
+    """What else was released of the same people: other columns of the file, or other releases."""
+
+    def take(self, rows: IndexArray) -> "Related":
+        """Return the same for some of the rows, int64 positions of shape (n,)."""
+
+
 @dataclass(frozen=True)
 class Companions:
     """The other private columns of a release, where it has several.
@@ -150,27 +157,9 @@ class OverReleases:
     releases: ColumnReleases
     noise: Literal["fresh", "remembered"] | None = None
 
-
-@dataclass(frozen=True)
-class Views:
-    """What is around the rows that an audit looks at.
-
-    Attributes
-    ----------
-    every_row : Release or None
-        The release, where the audit looks at a part of them (:func:`in_part`).
-    companions : Companions or None
-        The other private columns of its file.
-    over : OverReleases or None
-        The other releases of the same people.
-    assumes : tuple of str
-        What bounds assume besides, because of which rows these are.
-    """
-
-    every_row: Release | None = None
-    companions: Companions | None = None
-    over: OverReleases | None = None
-    assumes: tuple[str, ...] = ()
+    def take(self, rows: IndexArray) -> "OverReleases":  # noqa: ARG002
+        """Return the same: people are joined over all rows of each release."""
+        return self
 
 
 NOT_ASKED: Final = -1  # An attack was not asked about a row.
@@ -278,8 +267,12 @@ class AuditContext:
         The mechanism that is claimed; ask its traits and methods, never its name.
     plan : Plan
         Confidence, threads, device and the other options.
-    views : Views
-        What is around these rows: all rows, the other private columns, the other releases.
+    related : Related or None
+        What else was released of the same people; None: nothing.
+    whole : AuditContext or None
+        The context of all rows, where audits look at a part of them; None: these are all rows.
+    assumes : tuple of str
+        What every bound assumes because of which rows these are, in words.
     run : Run
         Progress, the time limit and the workers.
     known : dict
@@ -291,7 +284,9 @@ class AuditContext:
     release: Release
     claim: Mechanism
     plan: Plan
-    views: Views = Views()
+    related: Related | None = None
+    whole: "AuditContext | None" = field(default=None, repr=False)
+    assumes: tuple[str, ...] = ()
     run: Run = field(default_factory=Run)
     known: dict[str, Any] = field(default_factory=Known, repr=False)
     replay: Replay | None = None
@@ -327,15 +322,71 @@ class AuditContext:
         release: Release,
         *,
         claim: Mechanism | None = None,
-        views: Views = Views(),
         known: dict[str, Any] | None = None,
     ) -> "AuditContext":
         """Return the context of another release, of which nothing but ``known`` is known yet.
 
-        Its claim is ``claim``, or this one's; what is around its rows is ``views``, or nothing.
+        Its claim is ``claim``, or this one's; nothing else was released of its people.
+        """
+        return replace(
+            self,
+            release=release,
+            claim=claim or self.claim,
+            related=None,
+            whole=None,
+            assumes=(),
+            known={} if known is None else known,
+        )
+
+    def on_rows(
+        self,
+        rows: IndexArray | None,
+        *,
+        whole: "AuditContext | None" = None,
+        known: dict[str, Any] | None = None,
+    ) -> "AuditContext":
+        """Return the context of some of these rows, or of all rows of the file.
+
+        All that belongs to the rows follows: their labels and features, their places in the file,
+        the plan's groups and the related answers. What was computed on other rows is forgotten.
+
+        Parameters
+        ----------
+        rows : int64 array of shape (m,) or None
+            Positions in ``release``. None: all rows, where this context is a part of them.
+        whole : AuditContext, optional
+            The context of all rows, where audits are to look at ``rows`` as a part of them.
+        known : dict, optional
+            What is known of those rows, by key of :meth:`once`; default: nothing.
+
+        Returns
+        -------
+        AuditContext
+            With this one's claim, confidence and workers.
         """
         known = {} if known is None else known
-        return replace(self, release=release, claim=claim or self.claim, views=views, known=known)
+        if rows is None:
+            every = self.whole or self
+            return replace(
+                self,
+                release=every.release,
+                plan=replace(self.plan, slices=every.plan.slices),
+                related=every.related,
+                whole=None,
+                known=known,
+            )
+        release = self.release.take(rows)
+        if release.places is None:
+            release = replace(release, places=rows)
+        slices = tuple(replace(one, codes=one.codes[rows]) for one in self.plan.slices)
+        return replace(
+            self,
+            release=release,
+            plan=replace(self.plan, slices=slices),
+            related=None if self.related is None else self.related.take(rows),
+            whole=whole,
+            known=known,
+        )
 
     def out_of_time(self) -> bool:
         """Return whether the audit must end now; one that asks and is told so must end."""
@@ -398,17 +449,7 @@ def in_part(context: AuditContext) -> AuditContext:
     whole = release.bags is not None or context.run.guesses is not None
     most = most_rows(release.features.width, len(release.classes))
     rows = None if whole else rows_looked_at(len(release), plan.seed, most)
-    return context if rows is None else of_rows(context, rows, whole=release)
-
-
-def of_rows(context: AuditContext, rows: IndexArray, whole: Release | None = None) -> AuditContext:
-    """Return the context of some rows."""
-    slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
-    companions = None if context.views.companions is None else context.views.companions.take(rows)
-    views = Views(whole, companions, context.views.over, context.views.assumes)
-    plan, release = replace(context.plan, slices=slices), context.release.take(rows)
-    placed = replace(release, places=rows if release.places is None else release.places)
-    return replace(context, release=placed, plan=plan, views=views, known={})
+    return context if rows is None else context.on_rows(rows, whole=context)
 
 
 def remembered(

@@ -186,10 +186,8 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
     counts, needs = _stated(name, audit)
     try:
         with _watched(name):
-            if "order" in needs and context.views.every_row is not None:
-                known = context.once("in order", Known)
-                views = replace(context.views, every_row=None)
-                context = context.of(context.views.every_row, views=views, known=known)
+            if "order" in needs and context.whole is not None:
+                context = context.on_rows(None, known=context.once("in order", Known))
             if counts == "people":
                 context = one_row_of_each_group(context)
             if name not in BUILT_IN:
@@ -211,9 +209,9 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
 
 def part_notes(context: AuditContext) -> Iterator[Note]:
     """Yield notes on the rows that were looked at, where those are not all."""
-    whole, guesses = context.views.every_row, context.run.guesses
-    part = f"{len(context.release):,} of the {len(whole or ()):,} rows"
-    if whole is not None:
+    guesses = context.run.guesses
+    if context.whole is not None:
+        part = f"{len(context.release):,} of the {len(context.whole.release):,} rows"
         yield Note.info(
             "reading",
             f"Audits looked at {part}: the first {FIRST_ROWS:,}, and runs of {RUN} that follow "

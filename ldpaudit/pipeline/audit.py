@@ -20,7 +20,15 @@ from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
-from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run, collected, in_part
+from ldpaudit.audits.interface import (
+    AuditContext,
+    Companions,
+    HeldOutGuesses,
+    Plan,
+    Run,
+    collected,
+    in_part,
+)
 from ldpaudit.audits.listing import AUDITS, BUILT_IN, OF_COLUMNS, OF_SEVERAL
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
@@ -224,7 +232,7 @@ class _Walk:
             return (), collected(found)
         leaf = node.leaves[0 if node.kind == "columns" else -1]
         run = replace(run, guesses=None)
-        context = AuditContext(leaf, claim_of(leaf), self.plan, node.views, run)
+        context = AuditContext(leaf, claim_of(leaf), self.plan, node.related, run=run)
         records, findings, _ = run_audits(self.own, context)
         context.progress.phases(())
         return records, merged(findings)
@@ -250,8 +258,8 @@ class _Walk:
         # A claim of the policy's is not the one that the key was committed with.
         of_file = release.declaration is not None and release.declaration.source == "file"
         replay = node.replays[0] if node.replays and of_file else None
-        context = AuditContext(release, claim, plan, node.views, run, replay=replay)
-        several = stratum or node.views.companions is not None
+        context = AuditContext(release, claim, plan, node.related, run=run, replay=replay)
+        several = stratum or isinstance(node.related, Companions)
         chosen = chosen_audits(self.only, self.skip, OF_COLUMNS if several else {})
         if stratum:
             chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}

@@ -6,10 +6,10 @@
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan, Views
+from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan, Related
 from ldpaudit.audits.person.answers import Answers, claimed_of
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.person import Noise
@@ -34,7 +34,7 @@ class Node:
     # ``leaves``: each private column of each release in it; ``sha256``: of several files that of
     # theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
     # ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
-    # private columns that the files declare, where some are not audited; ``views``: the other
+    # private columns that the files declare, where some are not audited; ``related``: the other
     # columns of the file, or the other releases; ``files``: of everything of a person; ``replays``:
     # what drawing the noise of each of its releases again found, empty where one was not tried.
 
@@ -49,7 +49,7 @@ class Node:
     releases: tuple["Node", ...] = ()
     declared: DeclaredColumns | None = None
     noise: Noise | None = None
-    views: Views = field(default_factory=Views)
+    related: Related | None = None
     files: ReleasedFiles | None = None
     replays: tuple[Replay, ...] = ()
 
@@ -71,7 +71,7 @@ class Node:
     @property
     def joint(self) -> JointMechanism | None:
         """What is claimed of all columns of a file; None where nothing is."""
-        return None if self.views.companions is None else self.views.companions.claim
+        return self.related.claim if isinstance(self.related, Companions) else None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -127,8 +127,8 @@ def node_of(release: Release | FileColumns, key: str = "") -> Node:
     columns = []
     for place, column in enumerate(release.columns):
         own = node_of(column if apart else release.alone(place), f"column-{place + 1}")
-        columns.append(replace(own, views=Views(companions=Companions(release, place, joint))))
-    known |= {"columns": tuple(columns), "views": columns[0].views}
+        columns.append(replace(own, related=Companions(release, place, joint)))
+    known |= {"columns": tuple(columns), "related": columns[0].related}
     epsilon = None if joint is None else joint.epsilon
     return Node("columns", release.columns, *named, epsilon=epsilon, **known)
 
@@ -161,8 +161,8 @@ def nodes_of(files: ReleasedFiles, noise: Noise | None = None) -> Node:
 
 def _over(releases: ColumnReleases, noise: Noise | None, key: str) -> Node:
     """Return one column over releases."""
-    leaves, views = releases.releases, Views(over=OverReleases(releases, noise))
-    answers = Answers.of(AuditContext(leaves[-1], claim_of(leaves[-1]), Plan(0), views))
+    leaves, related = releases.releases, OverReleases(releases, noise)
+    answers = Answers.of(AuditContext(leaves[-1], claim_of(leaves[-1]), Plan(0), related))
     if noise == "remembered" and not answers.alike:
         raise InputError(
             "Answers can only be remembered (--answers remembered) where all releases declare the "
@@ -177,7 +177,7 @@ def _over(releases: ColumnReleases, noise: Noise | None, key: str) -> Node:
         key,
         answers.epsilon(noise),
         noise=noise,
-        views=views,
+        related=related,
     )
 
 
@@ -273,8 +273,9 @@ def _before_noise(node: Node) -> BeforeNoise | None:
     """Return which columns are known to be from before the noise; None for several releases."""
     if node.kind not in ("column", "columns"):
         return None
-    release, companions = node.leaves[0], node.views.companions
-    private = set() if companions is None else {one.label for one in companions.file.columns}
+    release, private = node.leaves[0], set[str]()
+    if isinstance(node.related, Companions):
+        private = {one.label for one in node.related.file.columns}
     known: dict[str, list[str]] = {}
     for column in release.columns:
         feature = column.arrays and column.arrays[0] < release.features.width

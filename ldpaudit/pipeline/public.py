@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Companions
 from ldpaudit.audits.mechanism.audit import exact_curves, exact_estimates
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels
@@ -89,12 +89,12 @@ def public_facts_of(
     node: Node, parts: Sequence[AuditResult], policy: Policy, today: datetime.date
 ) -> PublicFacts:
     """Return what everybody may see of several columns or releases."""
-    companions, epsilon = node.views.companions, claimed_alone(node)
+    epsilon = claimed_alone(node)
     try:
         bare = node
-        if companions is not None:
-            columns = tuple(map(released_alone, companions.file.columns))
-            bare = node_of(replace(companions.file, columns=columns))
+        if isinstance(node.related, Companions):
+            columns = tuple(map(released_alone, node.related.file.columns))
+            bare = node_of(replace(node.related.file, columns=columns))
         mechanism = mechanism_info(bare, bare.joint, epsilon)
     except InputError:  # One released label for all, and no classes declared.
         mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
 from ldpaudit.audits.assumptions.noise import NoiseFinding, WhiteNoise, views, white_noise
-from ldpaudit.audits.interface import AuditContext, of_rows, remembered
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
     equal_rows,
@@ -81,7 +81,7 @@ def dependence_of(context: AuditContext) -> WhiteNoise | None:
     if rows is None or not holds:
         return None
     apart = rows
-    return context.once("rows.apart", lambda: noise_of(of_rows(context, apart)))
+    return context.once("rows.apart", lambda: noise_of(context.on_rows(apart)))
 
 
 @remembered("rows.clusters")

@@ -14,7 +14,7 @@ import numpy as np
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.interface import AuditContext
+from ldpaudit.audits.interface import AuditContext, Companions, OverReleases
 from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.estimators.person import Noise
 from ldpaudit.mechanisms import from_declaration
@@ -49,12 +49,12 @@ class Answers:
     @classmethod
     def of(cls, context: AuditContext) -> "Answers":
         """Return the answers of a context, which lends its plan, progress and stop."""
-        over, companions = context.views.over, context.views.companions
-        if over is not None:
-            contexts = _contexts(over.releases.releases, context)
-            return cls(contexts, None, over.releases, over.noise)
-        assert companions is not None
-        file = companions.file
+        related = context.related
+        if isinstance(related, OverReleases):
+            contexts = _contexts(related.releases.releases, context)
+            return cls(contexts, None, related.releases, related.noise)
+        assert isinstance(related, Companions)
+        file = related.file
         some = rows_looked_at(len(file), context.plan.seed, MOST_ROWS)
         columns = [file.alone(place) for place in range(len(file.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]

@@ -15,7 +15,7 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
 from ldpaudit.audits.before import before
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Companions, OverReleases, Part
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
 from ldpaudit.audits.person.answers import EPSILON, Answers
 from ldpaudit.audits.person.guessing import guess_curve, votes
@@ -106,12 +106,12 @@ _NO_TRUTH: Final = (
 
 
 def _unavailable(context: AuditContext) -> str | None:
-    companions = context.views.companions
-    if context.views.over is not None:
+    related = context.related
+    if isinstance(related, OverReleases):
         return None
-    if companions is None:
+    if not isinstance(related, Companions):
         return "the release has one private column"
-    bags = any(column.bags is not None for column in companions.file.columns)
+    bags = any(column.bags is not None for column in related.file.columns)
     return "labels were released in bags, not row by row" if bags else None
 
 

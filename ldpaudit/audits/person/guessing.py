@@ -16,7 +16,7 @@ from ldpaudit.arrays import BoolArray, FloatArray
 from ldpaudit.attacks.interface import conditioned
 from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Companions, Part, collected
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.audits.person.answers import Answers
@@ -152,14 +152,15 @@ def votes(answers: Answers, *, once: bool) -> Iterator[Part]:
 
 
 def _unavailable(context: AuditContext) -> str | None:
-    if context.views.companions is None:
+    if not isinstance(context.related, Companions):
         return "the release has one private column"
     return None if context.release.truth is not None else "it needs true labels"
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
     """Yield what is learnt of a column with the other released columns, and without them."""
-    companions, release, level = context.views.companions, context.release, context.plan.confidence
+    companions, release, level = context.related, context.release, context.plan.confidence
+    assert isinstance(companions, Companions)
     assert companions is not None
     if len(release) < FEWEST_ROWS:
         raise InsufficientDataError(
@@ -221,8 +222,7 @@ def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolA
     # ``own``: by the posterior and the released label.
     if features.width != context.release.features.width:
         same = replace(context.release, features=features, columns=(), before=frozenset())
-        views = replace(context.views, every_row=None)
-        context = context.of(same, views=views, known={"halves": context.halves()})
+        context = context.of(same, known={"halves": context.halves()})
     release, truth = context.release, context.truth
     posterior, right = cross_fitted_posterior(context, "truth"), np.zeros(len(truth), np.bool_)
     sizes = len(release.classes), len(release.outputs)

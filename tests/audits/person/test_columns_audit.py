@@ -8,7 +8,7 @@ from estimators.person.worlds import by_inverse, response
 from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
 from worlds import TURNED, gaussian_release_by
 
-from ldpaudit.audits.interface import AuditContext, Companions, Plan, Views
+from ldpaudit.audits.interface import AuditContext, Companions, Plan
 from ldpaudit.audits.person import audit as person_audit
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.audit import AUDIT
@@ -30,7 +30,7 @@ EPSILON, LOWER, TOGETHER = "person.epsilon", "person.epsilon_lower", "person.ind
 def context_of(file: FileColumns, seed: int = 0) -> AuditContext:
     first = file.columns[0]
     claim = from_declaration(first.declaration, first.classes)
-    return AuditContext(first, claim, Plan(seed=seed), views=Views(companions=Companions(file, 0)))
+    return AuditContext(first, claim, Plan(seed=seed), related=Companions(file, 0))
 
 
 def found(file: FileColumns):
@@ -165,7 +165,7 @@ def test_a_column_with_one_true_label_is_no_fault():
 
 
 def test_the_audit_is_for_several_columns():
-    alone = replace(context_of(released_vector(100)), views=Views())
+    alone = replace(context_of(released_vector(100)), related=None)
     assert AUDIT.unavailable(alone) == "the release has one private column"
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from estimators.person.worlds import drawn
 
-from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
+from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
 from ldpaudit.audits.person.answers import Answers
 from ldpaudit.audits.person.noise import releases_noise
 from ldpaudit.estimators.person import Noise
@@ -41,7 +41,7 @@ def _seen(
         )
     asked = OverReleases(ColumnReleases(tuple(releases), rows), noise)
     claim = from_declaration(CLAIM, ("no", "yes"))
-    return Answers.of(AuditContext(releases[-1], claim, Plan(seed=0), views=Views(over=asked)))
+    return Answers.of(AuditContext(releases[-1], claim, Plan(seed=0), related=asked))
 
 
 @pytest.mark.validate
