@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # What a package may add.
-Kind = Literal["attack", "audit", "command", "format", "generator", "mechanism", "reader"]
+Kind = Literal["attack", "audit", "command", "format", "generator", "mechanism", "reader", "tree"]
 # The entry-point group of each kind of part: a name, and the object.
 GROUPS: Final[Mapping[Kind, str]] = {
     "attack": "ldpaudit.attacks",
@@ -34,6 +34,7 @@ GROUPS: Final[Mapping[Kind, str]] = {
     "generator": "ldpaudit.generators",
     "mechanism": "ldpaudit.mechanisms",
     "reader": "ldpaudit.readers",
+    "tree": "ldpaudit.trees",
 }
 _OURS: Final = "ldpaudit"
 
@@ -148,6 +149,20 @@ def points_of(kind: Kind) -> EntryPoints:
 def is_ours(point: EntryPoint) -> bool:
     """Return whether a part belongs to this package: its faults are ours, not a plug-in's."""
     return point.module.partition(".")[0] == _OURS
+
+
+def our_points(kind: Kind) -> Iterator[EntryPoint]:
+    """Yield what this package registered of a kind, without what was taken out of it."""
+    for point in points_of(kind):
+        if is_ours(point) and _is_here(point.module):
+            yield point
+
+
+def _is_here(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 @lru_cache(maxsize=len(GROUPS))

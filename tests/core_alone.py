@@ -31,6 +31,7 @@ QUICK = (
     "tests/work",
     "tests/commands/declare",
     "tests/commands/test_end_to_end.py",
+    "tests/pipeline/test_trees.py",
 )
 # The sources are installed in place, and would be found beside the copy.
 _HERE_ALONE = """import sys

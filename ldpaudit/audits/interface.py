@@ -4,6 +4,7 @@ import datetime
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -14,19 +15,10 @@ import numpy.typing as npt
 from ldpaudit.arrays import BoolArray, FloatArray, HalfArray
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import (
-    Bags,
-    ColumnReleases,
-    FileColumns,
-    IndexArray,
-    IntArray,
-    Release,
-    Slices,
-)
+from ldpaudit.release import Bags, IndexArray, IntArray, Release, Slices
 from ldpaudit.result import Bound, Curve, Estimate, Finding, Histogram, Note, merged
 from ldpaudit.work.memory import most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
@@ -108,58 +100,12 @@ class Plan:
 class Related(Protocol):
     """What else was released of the same people: other columns of the file, or other releases."""
 
+    @property
+    def private(self) -> AbstractSet[str]:
+        """The names of the other private columns, whose noisy values are among the features."""
+
     def take(self, rows: IndexArray) -> "Related":
         """Return the same for some of the rows, int64 positions of shape (n,)."""
-
-
-@dataclass(frozen=True)
-class Companions:
-    """The other private columns of a release, where it has several.
-
-    Attributes
-    ----------
-    file : FileColumns
-    position : int
-        Of the column that is audited.
-    claim : JointMechanism or None
-        What is claimed of all columns; None where nothing is.
-    rows : int64 array or None
-        The rows that the audit looks at; None: all.
-    """
-
-    file: FileColumns
-    position: int
-    claim: JointMechanism | None = None
-    rows: IndexArray | None = None
-
-    def release(self, *, alone: bool) -> Release:
-        """Return the column, or its features without the other released columns (``alone``)."""
-        file, place = self.file, self.position
-        release = file.alone(place) if alone else file.columns[place]
-        return release if self.rows is None else release.take(self.rows)
-
-    def take(self, rows: IndexArray) -> "Companions":
-        """Return the same for some of its rows."""
-        return replace(self, rows=rows if self.rows is None else self.rows[rows])
-
-
-@dataclass(frozen=True)
-class OverReleases:
-    """Several releases of the same people, and what is claimed of their noise.
-
-    Attributes
-    ----------
-    releases : ColumnReleases
-    noise : {"fresh", "remembered"} or None
-        Whether each release draws again, or repeats the answer for a label that did not change.
-    """
-
-    releases: ColumnReleases
-    noise: Literal["fresh", "remembered"] | None = None
-
-    def take(self, rows: IndexArray) -> "OverReleases":  # noqa: ARG002
-        """Return the same: people are joined over all rows of each release."""
-        return self
 
 
 NOT_ASKED: Final = -1  # An attack was not asked about a row.

@@ -1,21 +1,18 @@
 """The commands that packages register, ours and those of others."""
 
-import importlib.util
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from importlib.metadata import EntryPoint
 
 from ldpaudit.commands.interface import Command
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import check_name, check_one, is_ours, loaded, points_of
+from ldpaudit.plugins import check_name, check_one, is_ours, loaded, our_points, points_of
 
 
 @lru_cache(maxsize=1)
 def registered() -> Mapping[str, Command]:
     """Return our registered commands by their entry points' names."""
-    # What was taken out of this installation is no command of it.
-    ours = (one for one in points_of("command") if is_ours(one) and _present(one.module))
-    return {point.name: loaded("command", point, Command) for point in ours}
+    return {point.name: loaded("command", point, Command) for point in our_points("command")}
 
 
 def work_within(option: str) -> Command:
@@ -48,10 +45,3 @@ def load_command(point: EntryPoint) -> Command:
     name = getattr(command.function, "__name__", "")
     check_name("command", point.name, ".".join(filter(None, (command.group, name))))
     return command
-
-
-def _present(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False

@@ -15,10 +15,10 @@ from ldpaudit.audits import before as asked
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.known import same_values
-from ldpaudit.datasets.several import read_file_columns
 from ldpaudit.errors import InputError
-from ldpaudit.pipeline.nodes import claim_of
-from ldpaudit.release import FileColumns
+from ldpaudit.extras.several.files import FileColumns
+from ldpaudit.extras.several.reading import read_file_columns
+from ldpaudit.pipeline.described import claim_of
 
 N = 400
 RNG = np.random.default_rng(5)

@@ -6,13 +6,13 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from extras.several.several_releases import years
 from hypothesis import given
 from hypothesis import strategies as st
-from several_releases import years
 
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.several import HashedIds, join_releases, same_features
 from ldpaudit.errors import InputError
+from ldpaudit.extras.several.reading import HashedIds, join_releases, same_features
 
 N = 60
 RNG = np.random.default_rng(11)

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ldpaudit.errors import PolicyError
+from ldpaudit.extras.several.words import Words, sentence_of, steps_of
 from ldpaudit.judging.advice import advice_step
 from ldpaudit.judging.checks.claimed_epsilon import POWER_NOT_KNOWN, beyond_the_policy
 from ldpaudit.judging.checks.interface import Answer, Draft, Evidence
 from ldpaudit.judging.checks.listing import left_out_columns
-from ldpaudit.judging.node_words import Words, sentence_of, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, decided
 from ldpaudit.judging.waivers import apply_waivers

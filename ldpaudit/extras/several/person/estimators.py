@@ -39,6 +39,7 @@ from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.extras.several.files import Noise
 from ldpaudit.mechanisms.channel import merged_columns
 from ldpaudit.release import label_table
 
@@ -123,7 +124,6 @@ def _possible(channel: FloatArray) -> FloatArray:
 
 
 # Whether each release draws again, or repeats the answer for a label that did not change.
-Noise = Literal["fresh", "remembered"]
 # From an error probability to a lower bound of ε at that level: no larger for a smaller one.
 AtLevel = Callable[[float], float]
 # Of the error probability, where answers are added up and counted as one code, too.

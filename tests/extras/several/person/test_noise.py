@@ -2,21 +2,15 @@
 
 import numpy as np
 import pytest
-from estimators.person.worlds import drawn
+from extras.several.person.worlds import drawn
 
-from ldpaudit.audits.interface import AuditContext, OverReleases, Plan
-from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.person.noise import releases_noise
-from ldpaudit.estimators.person import Noise
+from ldpaudit.audits.interface import AuditContext, Plan
+from ldpaudit.extras.several.files import ColumnReleases, Noise
+from ldpaudit.extras.several.person.answers import Answers
+from ldpaudit.extras.several.person.noise import releases_noise
+from ldpaudit.extras.several.related import OverReleases
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.release import (
-    ColumnReleases,
-    Declaration,
-    FeatureTable,
-    Release,
-    ReleasedLabels,
-    TrueLabels,
-)
+from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
 
 CLAIM = Declaration("randomized-response", {"classes": ["no", "yes"], "epsilon": 1.0})
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from estimators.person.worlds import (
+from extras.several.person.worlds import (
     Repeated,
     World,
     drawn,
@@ -14,13 +14,13 @@ from estimators.person.worlds import (
 from scipy.stats import fisher_exact
 
 from ldpaudit.arrays import IndexArray
-from ldpaudit.estimators.person import (
+from ldpaudit.extras.several.person.estimators import (
     best_guess,
     estimated_prior,
     guesses,
     log_likelihoods,
 )
-from ldpaudit.estimators.person_noise import (
+from ldpaudit.extras.several.person.noise_tests import (
     fresh_p_value,
     least_changed,
     paired_p_value,

@@ -4,6 +4,7 @@
 # audit; neither key nor hashes are ever written.
 
 import hashlib
+import os
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,23 +15,43 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy.sparse import coo_array
 
+from ldpaudit.api.reading import (
+    OF_ONE_COLUMN,
+    declared_epsilon,
+    files_of,
+    keywords_of,
+    notes_of,
+    opened,
+    read_with,
+)
 from ldpaudit.arrays import BoolArray, IndexArray
-from ldpaudit.datasets.companions import LabelledRows, comparable_ids, named_truth, open_truth
+from ldpaudit.claim import claims_of_columns
+from ldpaudit.datasets.companions import (
+    LabelledRows,
+    UnknownIdError,
+    comparable_ids,
+    named_truth,
+    open_truth,
+)
 from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, parse_declaration
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source, read_release
 from ldpaudit.datasets.sparse import SparseTable
 from ldpaudit.errors import InputError
-from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import (
-    ColumnsDeclaration,
-    FeatureTable,
-    FileColumns,
-    LabelDeclaration,
-    Release,
-    ReleasedFiles,
+from ldpaudit.extras.several.files import FileColumns, ReleasedFiles
+from ldpaudit.options import (
+    AS_FOUND,
+    AuditOptions,
+    FileOptions,
+    LabelOptions,
+    ReleaseOptions,
+    named_columns,
+    option_name,
 )
+from ldpaudit.release import ColumnsDeclaration, FeatureTable, LabelDeclaration, Release
+from ldpaudit.result import Note
+from ldpaudit.work.progress import Progress
 
 _BYTES: Final = 16
 _FEWEST: Final = 2
@@ -298,3 +319,93 @@ def _cells(features: FeatureTable, place: int, rows: IndexArray) -> tuple[bool, 
     if place < numbers:
         return True, features.numeric[rows, place]
     return False, features.categorical[rows, place - numbers]
+
+
+@unchanged()
+def read_columns(
+    release: Any,
+    options: ReleaseOptions,
+    keyed: HashedIds | None = None,
+) -> ReadReport | ColumnsReport:
+    """Read a release with all private columns that the options name, or else that it declares."""
+    # ``keyed``: hides ids, to join the rows of several releases.
+    columns = named_columns(options)
+    source, declared = opened(release, options)
+    names = () if declared is None else declared.names
+    columns = columns or tuple(LabelOptions(label=name) for name in names)
+    if len(columns) < 2:
+        report = read_with(source, options, keyed)
+        every = declared_epsilon(report.release.declared, declared)
+        return replace(report, release=replace(report.release, declared=every))
+    for name in OF_ONE_COLUMN:
+        if getattr(options, name, None) is not None:
+            raise InputError(
+                f"--{name.replace('_', '-')} is about one private column; audit that one alone "
+                "(--label)."
+            )
+    given = keywords_of(read_release, options)
+    several = read_file_columns(
+        source,
+        declaration=claims_of_columns(columns, options.mechanism, files_of(options)),
+        keyed=keyed,
+        labels=[one.label for one in columns],
+        **{key: value for key, value in given.items() if key != "label"},
+    )
+    every = declared_epsilon(several.file.declared, declared)
+    return replace(several, file=replace(several.file, declared=every))
+
+
+@unchanged()
+def read_repeated(
+    releases: Sequence[Any], options: AuditOptions, progress: Progress
+) -> tuple[ReleasedFiles, tuple[Note, ...]]:
+    """Read several releases of the same people, and what their reader should know."""
+    places = [os.fspath(one) for one in releases if isinstance(one, str | os.PathLike)]
+    if len(set(places)) < len(places):
+        raise InputError("Each release must be named once: the same file is given twice.")
+    for name in (*OF_ONE_COLUMN, "slices"):
+        if getattr(options, name):
+            raise InputError(
+                f"{option_name(options, name)} is about a single release; audit that one alone."
+            )
+    # One file of true labels for all releases, or one for each in order.
+    truth = options.truth
+    truths = list(truth) if isinstance(truth, list | tuple) else [truth] * len(releases)
+    if len(truths) != len(releases):
+        raise InputError(
+            "--truth is given once, for true labels that do not change, or once for each release "
+            f"in order. Got {len(truths)} for {len(releases)} releases."
+        )
+    hashed, readings, notes = HashedIds(), [], list[Note]()
+    for number, (source, own) in enumerate(zip(releases, truths, strict=True), start=1):
+        progress.step(f"reading release {number}")
+        try:
+            reading = read_columns(source, replace(options, truth=own), hashed)
+        except InputError as error:
+            alone = isinstance(error, UnknownIdError) and not isinstance(truth, list | tuple)
+            hint = " Give --truth once for each release, in order." if alone else ""
+            raise InputError(f"Release {number}: {error}{hint}") from None
+        readings.append(reading)
+        for note in notes_of(reading):
+            notes.append(note.model_copy(update={"text": f"Release {number}: {note.text}"}))
+            if note.level == "info":
+                progress.remark(notes[-1].text)
+    files = join_releases(readings)
+    _check_private_in_all(files)
+    return files, tuple(notes)
+
+
+def _check_private_in_all(files: ReleasedFiles) -> None:
+    """Refuse a file that holds a private column of another one undeclared, perhaps as it is."""
+    leaves = [f.columns if isinstance(f, FileColumns) else (f,) for f in files.files]
+    private = [{leaf.label: None for leaf in own} for own in leaves]
+    for number, own in enumerate(leaves, start=1):
+        held = {column.name for leaf in own for column in leaf.columns} - private[number - 1].keys()
+        for other, labels in enumerate(private, start=1):
+            for name in labels:
+                if name in held:
+                    raise InputError(
+                        f"Column {name!r} is private in release {other}, and release {number} "
+                        "holds it undeclared: declare it there, too (ldpaudit declare), or leave "
+                        "it out of the release."
+                    )

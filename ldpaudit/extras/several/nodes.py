@@ -9,16 +9,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ldpaudit.audits.interface import AuditContext, Companions, OverReleases, Plan, Related
-from ldpaudit.audits.person.answers import Answers, claimed_of
+from ldpaudit.audits.interface import AuditContext, Plan, Related
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.person import Noise
-from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration
+from ldpaudit.extras.several.files import ColumnReleases, FileColumns, Noise, ReleasedFiles
+from ldpaudit.extras.several.person.answers import Answers, claimed_of
+from ldpaudit.extras.several.related import Companions, OverReleases
+from ldpaudit.mechanisms import UNKNOWN, Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.mechanisms.registry import plain_parameters
+from ldpaudit.pipeline.described import before_noise, claim_of, mechanism_info, release_info
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import ColumnReleases, DeclaredColumns, FileColumns, Release, ReleasedFiles
-from ldpaudit.result import BeforeNoise, MechanismInfo, ReleaseInfo
+from ldpaudit.release import DeclaredColumns, Release
+from ldpaudit.result import MechanismInfo, ReleaseInfo
 
 _DRAWN: Final = {
     "fresh": "each with new noise",
@@ -181,11 +182,6 @@ def _over(releases: ColumnReleases, noise: Noise | None, key: str) -> Node:
     )
 
 
-def claim_of(release: Release) -> Mechanism:
-    """Return what a private column declares."""
-    return from_declaration(release.declaration, release.classes)
-
-
 def _digest(digests: Sequence[str | None]) -> str | None:
     if None in digests:
         return None
@@ -245,10 +241,14 @@ def _largest(values: Sequence[float | None]) -> float | None:
     return max(known) if len(known) == len(values) else None
 
 
-def release_info(node: Node) -> ReleaseInfo:
+def tree_info(node: Node) -> ReleaseInfo:
     """Return what was audited."""
-    first, parts = node.leaves[0], [release_info(part) for part in node.parts]
-    one = node.kind in ("column", "releases")
+    first = node.leaves[0]
+    if node.kind == "column":
+        return release_info(first)
+    private = frozenset[str]() if node.related is None else node.related.private
+    parts = [tree_info(part) for part in node.parts]
+    one = node.kind == "releases"
     features, classes = first.features.columns, len(first.classes)
     if node.kind == "columns":
         features = max(features - (len(node.leaves) - 1), 0)
@@ -265,42 +265,28 @@ def release_info(node: Node) -> ReleaseInfo:
         class_names=tuple(map(str, first.classes)) if one else (),
         label=first.label if one else None,
         truth=node.knows_truth,
-        before=_before_noise(node),
+        before=before_noise(first, private) if node.kind == "columns" else None,
     )
 
 
-def _before_noise(node: Node) -> BeforeNoise | None:
-    """Return which columns are known to be from before the noise; None for several releases."""
-    if node.kind not in ("column", "columns"):
-        return None
-    release, private = node.leaves[0], set[str]()
-    if isinstance(node.related, Companions):
-        private = {one.label for one in node.related.file.columns}
-    known: dict[str, list[str]] = {}
-    for column in release.columns:
-        feature = column.arrays and column.arrays[0] < release.features.width
-        if feature and column.name not in private:
-            known.setdefault(column.before or "unknown", []).append(column.name)
-    return BeforeNoise(**{how: tuple(names) for how, names in known.items()})
-
-
-def mechanism_info(
+def claim_info(
     node: Node, claim: Mechanism | JointMechanism | None, epsilon: float | None
 ) -> MechanismInfo:
     """Return what was claimed: of one column, or of all answers together."""
-    declaration = node.leaves[0].declaration
-    known: dict[str, Any] = {"epsilon": epsilon}
-    known["declared"] = None if declaration is None else declaration.source
+    first = node.leaves[0]
+    source = None if first.declaration is None else first.declaration.source
     if node.kind in ("releases", "person"):
         files = len(node.releases or node.leaves)
         return MechanismInfo(
             name="repeated",
             parameters={} if node.noise is None else {"answers": node.noise},
             description=f"{files} releases of the same people, {_DRAWN[node.noise]}",
-            **known,
+            epsilon=epsilon,
+            declared=source,
         )
-    if claim is None:
-        text = "nothing is claimed about the columns together"
-        return MechanismInfo(name=UNKNOWN, parameters={}, description=text, **known)
-    stated = plain_parameters(claim.declaration())
-    return MechanismInfo(name=claim.name, parameters=stated, description=claim.description, **known)
+    if claim is not None:
+        return mechanism_info(first, claim, epsilon)
+    text = "nothing is claimed about the columns together"
+    return MechanismInfo(
+        name=UNKNOWN, parameters={}, description=text, epsilon=epsilon, declared=source
+    )

@@ -4,25 +4,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from audits.found import check, value
-from estimators.person.worlds import by_inverse, response
-from pipeline.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
+from extras.several.columns_of_people import CLASSES, released_vector, true_vectors, vector_of
+from extras.several.person.worlds import by_inverse, response
 from worlds import TURNED, gaussian_release_by
 
-from ldpaudit.audits.interface import AuditContext, Companions, Plan
-from ldpaudit.audits.person import audit as person_audit
-from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.person.audit import AUDIT
-from ldpaudit.audits.person.guessing import OTHER_COLUMNS, _right
-from ldpaudit.audits.person.noise import columns_noise
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
+from ldpaudit.extras.several.files import FileColumns
+from ldpaudit.extras.several.person import audit as person_audit
+from ldpaudit.extras.several.person.answers import Answers
+from ldpaudit.extras.several.person.audit import AUDIT
+from ldpaudit.extras.several.person.guessing import OTHER_COLUMNS, _right
+from ldpaudit.extras.several.person.noise import columns_noise
+from ldpaudit.extras.several.related import Companions
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import JointRR, RandomSampling
-from ldpaudit.release import (
-    ColumnsDeclaration,
-    Declaration,
-    FileColumns,
-    Strata,
-)
+from ldpaudit.release import ColumnsDeclaration, Declaration, Strata
 
 EPSILON, LOWER, TOGETHER = "person.epsilon", "person.epsilon_lower", "person.independence"
 

@@ -15,12 +15,8 @@ from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
 from ldpaudit.audits.before import before
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Companions, OverReleases, Part
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
-from ldpaudit.audits.person.answers import EPSILON, Answers
-from ldpaudit.audits.person.guessing import guess_curve, votes
-from ldpaudit.audits.person.noise import columns_noise, noise_finding, releases_noise
-from ldpaudit.datasets.several import same_features
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
@@ -29,15 +25,20 @@ from ldpaudit.estimators.epsilon.strongest import (
     epsilon_evidence,
     presumed_channel,
 )
-from ldpaudit.estimators.person import (
+from ldpaudit.extras.several.files import Noise
+from ldpaudit.extras.several.person.answers import EPSILON, Answers
+from ldpaudit.extras.several.person.estimators import (
     AnswersEvidence,
-    Noise,
     column_codes,
     columns_evidence,
     detectable_excess,
     releases_evidence,
     sum_lower,
 )
+from ldpaudit.extras.several.person.guessing import guess_curve, votes
+from ldpaudit.extras.several.person.noise import columns_noise, noise_finding, releases_noise
+from ldpaudit.extras.several.reading import same_features
+from ldpaudit.extras.several.related import Companions, OverReleases
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import Release, ReleasedLabels, label_table

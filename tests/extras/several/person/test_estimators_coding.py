@@ -4,10 +4,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from estimators.person.worlds import WIDE
+from extras.several.person.worlds import WIDE
 from worlds import ASYMMETRIC
 
-from ldpaudit.estimators.person import coded_fresh, coded_remembered
+from ldpaudit.extras.several.person.estimators import coded_fresh, coded_remembered
 
 CHANNEL = ASYMMETRIC.label_channel.matrix
 

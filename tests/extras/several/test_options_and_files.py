@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pipeline.columns_of_people import CLASSES, true_vectors
+from extras.several.columns_of_people import CLASSES, true_vectors
 
 import ldpaudit
 from ldpaudit.errors import InputError, PolicyError

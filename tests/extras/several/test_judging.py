@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from ldpaudit.extras.several.judging import BOUND_SHARE, NodeCase, drafts_of
+from ldpaudit.extras.several.words import Words, sentence_of
 from ldpaudit.judging.checks.interface import Evidence
-from ldpaudit.judging.node import BOUND_SHARE, NodeCase, drafts_of
-from ldpaudit.judging.node_words import Words, sentence_of
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.result import AuditRecord, Estimate
@@ -159,3 +159,12 @@ def test_a_pass_names_the_limit_that_was_judged():
     claim = ClaimSection(epsilon_total=5).of(everything=True, one_release=False)
     found = sentence_of("pass", (check,), (), words, lambda _: None, claim)
     assert "ε = 3.6 of the 2 releases together (the policy allows 5 in total), nor" in found
+
+
+def test_a_node_that_declares_more_than_is_allowed():
+    allowed = default_policy().model_copy(update={"claim": ClaimSection(epsilon=2.0)})
+    mine = node(3.0, policy=allowed)
+    draft = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
+    answer = draft.test(0.05)
+    assert (answer.verdict, answer.observed) == ("fail", 3.0)
+    assert "ε = 3 is declared, and the policy allows 2" in answer.reason

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from several_releases import years
+from extras.several.several_releases import years
 
 import ldpaudit
 from ldpaudit.errors import InputError

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from ldpaudit.errors import InputError
 from ldpaudit.release.declaration import ColumnsDeclaration, DeclaredColumns
 from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.release.release import Release
+
+Noise = Literal["fresh", "remembered"]
+"""Whether each release draws again, or repeats the answer for a label that did not change."""
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from functools import partial, reduce
 import numpy as np
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
-from ldpaudit.estimators.person import (
+from ldpaudit.extras.several.files import Noise
+from ldpaudit.extras.several.person.estimators import (
     AnswersEvidence,
-    Noise,
     column_codes,
     columns_evidence,
     releases_evidence,

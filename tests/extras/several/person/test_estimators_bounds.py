@@ -6,7 +6,7 @@ That they hold and find what is there: ``estimators/test_bounds.py``.
 import math
 
 import numpy as np
-from estimators.person.worlds import (
+from extras.several.person.worlds import (
     independent,
     of_columns,
     of_releases,
@@ -14,7 +14,7 @@ from estimators.person.worlds import (
     shared_uniform,
 )
 
-from ldpaudit.estimators.person import (
+from ldpaudit.extras.several.person.estimators import (
     column_codes,
     detectable_excess,
     releases_evidence,

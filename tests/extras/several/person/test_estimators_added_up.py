@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.estimators.person import AddedPlan, added_plan
+from ldpaudit.extras.several.person.estimators import AddedPlan, added_plan
 from ldpaudit.mechanisms.response import RandomizedResponse
 
 RR = RandomizedResponse.from_epsilon((0, 1, 2), 1.0).channel.matrix

@@ -22,6 +22,7 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.assumptions.agreement import largest_agreement
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, marginal_consistency
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import label_table
@@ -195,11 +196,6 @@ def fresh_p_value(
     agreed = float(binom.sf(agreeing - 1, people, min(largest_agreement(one, two), 1.0)))
     smallest = agreed if mixed is None else 2 * min(agreed, mixed)
     return float(np.clip(smallest, SMALLEST_P_VALUE, 1.0))
-
-
-def largest_agreement(one: FloatArray, two: FloatArray) -> float:
-    """Return the largest chance that fresh answers of any two labels agree."""
-    return float((one @ two.T).max())
 
 
 def remembered_share_lower(

@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from ldpaudit.extras.several.files import FileColumns
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import (
     ColumnsDeclaration,
     Declaration,
     FeatureTable,
-    FileColumns,
     LabelDeclaration,
     Release,
     ReleasedLabels,

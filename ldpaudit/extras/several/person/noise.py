@@ -12,10 +12,11 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.arrays import FloatArray
-from ldpaudit.audits.person.answers import Answers
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
-from ldpaudit.estimators.person import MOST_PAIRS
-from ldpaudit.estimators.person_noise import (
+from ldpaudit.extras.several.files import ReleasedFiles
+from ldpaudit.extras.several.person.answers import Answers
+from ldpaudit.extras.several.person.estimators import MOST_PAIRS
+from ldpaudit.extras.several.person.noise_tests import (
     LARGEST,
     MOST_ROWS,
     agreement_share,
@@ -26,7 +27,7 @@ from ldpaudit.estimators.person_noise import (
     remembered_share_lower,
     shared_noise,
 )
-from ldpaudit.release import Release, ReleasedFiles, label_table
+from ldpaudit.release import Release, label_table
 from ldpaudit.result import Estimate, Finding, Kind, Note
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import INDEPENDENT, PERSON_NOISE

@@ -6,19 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pipeline.columns_of_people import CLASSES, released_vector, shared_draws, vector_of
+from extras.several.columns_of_people import CLASSES, released_vector, shared_draws, vector_of
 
 import ldpaudit
 from ldpaudit.audits.interface import Plan
 from ldpaudit.errors import InputError, PolicyError
-from ldpaudit.judging.node_words import Words, steps_of
+from ldpaudit.extras.several.walk import AnswersTree
+from ldpaudit.extras.several.words import Words, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline import audit as one_audit
 from ldpaudit.result import AuditResult
 from ldpaudit.result.audit_result import consistent
 
 FAST = ("assumptions", "mechanism", "power")
+
+
+def audit(file, *terms, **options):
+    """Audit the private columns of a file in memory."""
+    return one_audit.audit(AnswersTree.of(file), *terms, **options)
 
 
 @pytest.fixture(scope="module")
