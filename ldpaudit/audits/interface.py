@@ -146,7 +146,7 @@ class HeldOutGuesses:
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """How audits run: who hears of it, when it ends, and where it works.
 
     Attributes
@@ -169,11 +169,11 @@ class Run:
     grouped: "Callable[[AuditContext], IndexArray | None] | None" = None
 
 
-class Known(dict[str, Any]):
-    """What is known of some rows, by key; each value is computed once, whatever thread asks."""
+class Memo(dict[str, Any]):
+    """Values computed of some rows, by key; each is computed once, whatever thread asks."""
 
-    def __init__(self, *known: Mapping[str, Any]) -> None:
-        super().__init__(*known)
+    def __init__(self, *values: Mapping[str, Any]) -> None:
+        super().__init__(*values)
         self._guard = threading.Lock()
         self._locks: dict[str, Any] = {}
 
@@ -219,9 +219,9 @@ class AuditContext:
         The context of all rows, where audits look at a part of them; None: these are all rows.
     assumes : tuple of str
         What every bound assumes because of which rows these are, in words.
-    run : Run
+    run : Execution
         Progress, the time limit and the workers.
-    known : dict
+    memo : dict
         What :meth:`once` has computed so far, by key.
     replay : Replay or None
         What drawing the noise of this column again found; None where that was not tried.
@@ -233,13 +233,13 @@ class AuditContext:
     related: Related | None = None
     whole: "AuditContext | None" = field(default=None, repr=False)
     assumes: tuple[str, ...] = ()
-    run: Run = field(default_factory=Run)
-    known: dict[str, Any] = field(default_factory=Known, repr=False)
+    run: Execution = field(default_factory=Execution)
+    memo: dict[str, Any] = field(default_factory=Memo, repr=False)
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.known, Known):
-            object.__setattr__(self, "known", Known(self.known))
+        if not isinstance(self.memo, Memo):
+            object.__setattr__(self, "memo", Memo(self.memo))
 
     @property
     def proven(self) -> bool:
@@ -268,9 +268,9 @@ class AuditContext:
         release: Release,
         *,
         claim: Mechanism | None = None,
-        known: dict[str, Any] | None = None,
+        memo: dict[str, Any] | None = None,
     ) -> "AuditContext":
-        """Return the context of another release, of which nothing but ``known`` is known yet.
+        """Return the context of another release, of which nothing but ``memo`` is known yet.
 
         Its claim is ``claim``, or this one's; nothing else was released of its people.
         """
@@ -281,7 +281,7 @@ class AuditContext:
             related=None,
             whole=None,
             assumes=(),
-            known={} if known is None else known,
+            memo={} if memo is None else memo,
         )
 
     def on_rows(
@@ -289,7 +289,7 @@ class AuditContext:
         rows: IndexArray | None,
         *,
         whole: "AuditContext | None" = None,
-        known: dict[str, Any] | None = None,
+        memo: dict[str, Any] | None = None,
     ) -> "AuditContext":
         """Return the context of some of these rows, or of all rows of the file.
 
@@ -302,7 +302,7 @@ class AuditContext:
             Positions in ``release``. None: all rows, where this context is a part of them.
         whole : AuditContext, optional
             The context of all rows, where audits are to look at ``rows`` as a part of them.
-        known : dict, optional
+        memo : dict, optional
             What is known of those rows, by key of :meth:`once`; default: nothing.
 
         Returns
@@ -310,7 +310,7 @@ class AuditContext:
         AuditContext
             With this one's claim, confidence and workers.
         """
-        known = {} if known is None else known
+        memo = {} if memo is None else memo
         if rows is None:
             every = self.whole or self
             return replace(
@@ -319,7 +319,7 @@ class AuditContext:
                 plan=replace(self.plan, slices=every.plan.slices),
                 related=every.related,
                 whole=None,
-                known=known,
+                memo=memo,
             )
         release = self.release.take(rows)
         if release.places is None:
@@ -331,7 +331,7 @@ class AuditContext:
             plan=replace(self.plan, slices=slices),
             related=None if self.related is None else self.related.take(rows),
             whole=whole,
-            known=known,
+            memo=memo,
         )
 
     def out_of_time(self) -> bool:
@@ -350,8 +350,8 @@ class AuditContext:
 
         It shares what several audits need, such as a fitted model: the first that asks pays for it.
         """
-        known: Any = self.known
-        value: T = known.once(key, build)
+        memo: Any = self.memo
+        value: T = memo.once(key, build)
         return value
 
     def halves(self) -> HalfArray:

@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, Plan
+from ldpaudit.audits.interface import Audit, AuditContext, Counts, Memo, Need, Plan
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
@@ -187,7 +187,7 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
     try:
         with _watched(name):
             if "order" in needs and context.whole is not None:
-                context = context.on_rows(None, known=context.once("in order", Known))
+                context = context.on_rows(None, memo=context.once("in order", Memo))
             if counts == "people":
                 context = one_row_of_each_group(context)
             if name not in BUILT_IN:

@@ -71,10 +71,10 @@ def judge(
     rows: int,
     sha256: str | None,
     today: datetime.date,
-    known: Circumstances | None = None,
+    circumstances: Circumstances | None = None,
 ) -> Judgement:
     """Judge the evidence by the policy; parameters as of :func:`answered`."""
-    case = Case(policy, claim, evidence, rows, known or Circumstances())
+    case = Case(policy, claim, evidence, rows, circumstances or Circumstances())
     found = answered(case, sha256, today)
     verdict = verdict_of(found.checks)
     words = sentence(verdict, found.checks, case)
@@ -105,9 +105,9 @@ def answered(case: Case, sha256: str | None, today: datetime.date) -> Answered:
 def _as_audited(check: Check, case: Case) -> Check:
     """Return a check that names the audit that is missing, and does not pass where one stopped."""
     # A violation stays one: its bound holds at the level that was set before the audit began.
-    stopped = case.known.stopped
+    stopped = case.circumstances.stopped
     audit = missing_audit(case, check) if check.verdict == "inconclusive" else None
-    absence = None if audit is None else case.known.absence(audit)
+    absence = None if audit is None else case.circumstances.absence(audit)
     if absence is not None:
         alone = audit in {record.id for record in stopped}
         reason = absence if alone else f"{check.reason}, because {absence}"

@@ -18,7 +18,14 @@ from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
-from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Related, Run, in_part
+from ldpaudit.audits.interface import (
+    AuditContext,
+    Execution,
+    HeldOutGuesses,
+    Plan,
+    Related,
+    in_part,
+)
 from ldpaudit.audits.listing import AUDITS, BUILT_IN
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
@@ -126,7 +133,7 @@ def audit(
     check_device(plan.device)
     stop = stop or Stop.after(plan.timeout)
     watched = Watched(progress or NoProgress(), stop)
-    run = Run(watched, stop, tasks or Threads(plan.threads), guesses, clusters)
+    run = Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters)
     today = today or datetime.datetime.now(datetime.UTC).date()
     terms = Terms(plan, policy or default_policy(), command, today, only, skip, outsiders)
     if isinstance(released, Release) and released.strata is not None:
@@ -140,7 +147,7 @@ def audit_column(
     terms: Terms,
     release: Release,
     policy: Policy,
-    run: Run,
+    run: Execution,
     notes: tuple[Note, ...] = (),
     *,
     replay: Replay | None = None,
@@ -167,7 +174,7 @@ def audit_column(
             rows=len(release),
             sha256=release.sha256,
             today=terms.today,
-            known=replace(column.circumstances(terms.skip), unrelated=fit.unrelated),
+            circumstances=replace(column.circumstances(terms.skip), unrelated=fit.unrelated),
         )
     check_some_ran(judgement, column.records)
     notes = (*notes, *fit.notes, *column.notes(), *refusals())
@@ -179,7 +186,7 @@ def context_of(
     release: Release,
     claim: Mechanism,
     policy: Policy,
-    run: Run,
+    run: Execution,
     *,
     related: Related | None = None,
     replay: Replay | None = None,

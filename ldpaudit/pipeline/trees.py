@@ -14,7 +14,7 @@ from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
 
 if TYPE_CHECKING:
-    from ldpaudit.audits.interface import Run
+    from ldpaudit.audits.interface import Execution
     from ldpaudit.options import AuditOptions
     from ldpaudit.pipeline.audit import Terms
     from ldpaudit.receipt.replay import Replay
@@ -31,7 +31,7 @@ class Tree(Protocol):
     def with_replays(self, replays: Sequence["Replay | None"]) -> "Tree":
         """Return the tree with what drawing the noise of each of its releases again found."""
 
-    def audit(self, terms: "Terms", run: "Run", notes: tuple[Note, ...]) -> AuditResult:
+    def audit(self, terms: "Terms", run: "Execution", notes: tuple[Note, ...]) -> AuditResult:
         """Return one result, which holds those of the parts; ``notes``: those of the reader."""
 
 

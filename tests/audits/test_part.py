@@ -22,7 +22,7 @@ CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS", 4096)
+    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS_LOOKED_AT", 4096)
     monkeypatch.setattr("ldpaudit.work.memory.FIRST_ROWS", 512)
 
 
@@ -104,14 +104,14 @@ def test_narrowing_takes_along_what_belongs_to_the_rows_and_forgets_the_rest() -
     assert fewer.plan.slices[0].codes.tolist() == [2, 1]
     assert fewer.assumes == ("an order",)
     assert fewer.whole is None
-    assert not fewer.known
-    again = some.on_rows(None, known={"given": 2})
+    assert not fewer.memo
+    again = some.on_rows(None, memo={"given": 2})
     assert len(again.release) == len(again.plan.slices[0].codes) == N
     assert again.related == every.related
-    assert dict(again.known) == {"given": 2}
+    assert dict(again.memo) == {"given": 2}
     assert again.whole is None
     other = some.of(release())
-    assert (other.related, other.whole, other.assumes, dict(other.known)) == (None, None, (), {})
+    assert (other.related, other.whole, other.assumes, dict(other.memo)) == (None, None, (), {})
 
 
 def test_all_rows_are_counted_unless_rows_share_noise() -> None:

@@ -20,7 +20,7 @@ from ldpaudit.audits.assumptions.rows import (
     tested,
 )
 from ldpaudit.audits.before import before, unknown
-from ldpaudit.audits.interface import AuditContext, Known, remembered
+from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, truth_alignment
@@ -289,8 +289,8 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     if part.rows is not None or not part.holds or len(_changed(context)):
         return context
     given = {"rows.clusters": None, "rows.counted": Counted(None)}
-    known = context.once("all rows", lambda: Known(given | _of_columns(context)))
-    return context.on_rows(None, known=known)
+    memo = context.once("all rows", lambda: Memo(given | _of_columns(context)))
+    return context.on_rows(None, memo=memo)
 
 
 def one_row_of_each_group(context: AuditContext) -> AuditContext:
@@ -300,7 +300,7 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     if groups is None:
         return context
 
-    def build() -> Known:
+    def build() -> Memo:
         rows = one_of_each(groups, context.rng("one row of each group"))
         found = noise_clusters(context)
         codes = None if found is None else found[rows]
@@ -314,10 +314,10 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
             places = np.searchsorted(rows, of_all.spacing.apart(rows[places]))
         apart = None if len(places) == len(rows) else places
         given = {"rows": rows, "rows.clusters": codes, "rows.counted": replace(of_all, rows=apart)}
-        return Known(given | _of_columns(context))
+        return Memo(given | _of_columns(context))
 
-    known = context.once("one row of each group", build)
-    return context.on_rows(known["rows"], known=known)
+    memo = context.once("one row of each group", build)
+    return context.on_rows(memo["rows"], memo=memo)
 
 
 def _changed(context: AuditContext) -> IndexArray:

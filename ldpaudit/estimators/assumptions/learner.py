@@ -13,7 +13,7 @@ from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tri
 from ldpaudit.models.trees import probabilities
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
-_MOST_ROWS: Final = 50_000
+_MOST_ROWS_FITTED: Final = 50_000
 _MOST_TESTED: Final = 200_000
 _MOST_SHOWN: Final = 10_000
 # No chance is taken to be smaller.
@@ -125,7 +125,7 @@ def cross_fitted_chances(
 
 def _most_rows(features: FeatureTable) -> int:
     """Return so many rows that a model is soon fitted."""
-    return int(np.clip(1_500_000 / max(features.width, 1), 4_000, _MOST_ROWS))
+    return int(np.clip(1_500_000 / max(features.width, 1), 4_000, _MOST_ROWS_FITTED))
 
 
 def _matrix(features: FeatureTable, beside: FloatArray) -> tuple[Float32Array, BoolArray]:

@@ -11,7 +11,7 @@ import numpy as np
 from ldpaudit.arrays import IndexArray
 from ldpaudit.audits.alignment import Fit, truth_fit
 from ldpaudit.audits.assumptions.standing import check_alignment
-from ldpaudit.audits.interface import AuditContext, Run
+from ldpaudit.audits.interface import AuditContext, Execution
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.running import part_notes, refusals
 from ldpaudit.extras.several.nodes import Node
@@ -58,7 +58,7 @@ _CHECKS_OF_A_STRATUM: Final = frozenset(
 
 
 def audit_leaf(
-    terms: Terms, node: Node, policy: Policy, run: Run, notes: tuple[Note, ...] = ()
+    terms: Terms, node: Node, policy: Policy, run: Execution, notes: tuple[Note, ...] = ()
 ) -> AuditResult:
     """Return the result of a private column; where its strata have channels, of each of them, too.
 
@@ -128,7 +128,7 @@ def _audited(
             rows=len(release),
             sha256=release.sha256,
             today=terms.today,
-            known=known,
+            circumstances=known,
         )
     notes = (*fit.notes, *part_notes(found.context))
     return column_result(own, policy, found, judgement, notes, start)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ldpaudit.audits.interface import AuditContext, Run, collected
+from ldpaudit.audits.interface import AuditContext, Execution, collected
 from ldpaudit.audits.running import run_audits
 from ldpaudit.errors import InputError
 from ldpaudit.extras.several.files import FileColumns
@@ -62,7 +62,7 @@ class AnswersTree:
         """Return the tree with what drawing the noise of each of its releases again found."""
         return AnswersTree(with_replays(self.node, replays))
 
-    def audit(self, terms: Terms, run: Run, notes: tuple[Note, ...]) -> AuditResult:
+    def audit(self, terms: Terms, run: Execution, notes: tuple[Note, ...]) -> AuditResult:
         """Audit every part and the tree itself, and judge them by the policy.
 
         The policy's error probability is shared in equal parts among all nodes, the time that is
@@ -98,7 +98,7 @@ class _Walk:
     """The audits of nodes with parts, places by id."""
 
     def result(
-        self, node: Node, run: Run, notes: tuple[Note, ...] = ()
+        self, node: Node, run: Execution, notes: tuple[Note, ...] = ()
     ) -> tuple[AuditResult, Finding]:
         """Return the result of a node, which holds those of its parts, and what was found."""
         start = time.perf_counter()
@@ -134,7 +134,7 @@ class _Walk:
         return result, finding
 
     def _together(
-        self, node: Node, parts: Sequence[Finding], run: Run
+        self, node: Node, parts: Sequence[Finding], run: Execution
     ) -> tuple[tuple[AuditRecord, ...], Finding]:
         """Return what the audits of a node itself found, and whether they ran."""
         if node.files is not None:

@@ -76,7 +76,7 @@ POWER_UNKNOWN = (
 
 def _doubt(case: Case) -> str | None:
     """Return why the rows may not be as declared although the claim is not refuted."""
-    found, known = case.evidence.estimates, case.known
+    found, known = case.evidence.estimates, case.circumstances
     if CHANGED_ROWS in found:
         by = known.changed_by or "features"
         was = "was" if by.startswith("column ") else "were"
@@ -89,7 +89,7 @@ def _doubt(case: Case) -> str | None:
 
 def claimed_epsilon(case: Case, _: Any) -> Draft | None:
     """Return the check of a column: by what is declared alone, where that is too much."""
-    estimates, known = case.evidence.estimates, case.known
+    estimates, known = case.evidence.estimates, case.circumstances
     beyond = beyond_the_policy(
         *(case.policy.claim, case.claim.epsilon, "", known.columns),
         evidence=(_DECLARED,) if _DECLARED in estimates else (),

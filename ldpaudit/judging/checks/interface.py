@@ -128,7 +128,7 @@ class Case:
     claim: Mechanism
     evidence: Evidence
     rows: int
-    known: Circumstances = Circumstances()
+    circumstances: Circumstances = Circumstances()
     by_strata: bool = False
 
 

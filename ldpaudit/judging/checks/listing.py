@@ -74,7 +74,7 @@ class Row:
 
         Without a policy, whoever leaves an audit out asks no question that it answers.
         """
-        known = case.known
+        known = case.circumstances
         could = known.truth or name != "shared-noise"
         asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
         if not (self.where_found and asked and could and self.audit in known.left_out):
@@ -97,7 +97,7 @@ class Row:
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
     found = {name: row.draft(name, case) for name, row in CHECKS.items()}
-    if case.known.proven:
+    if case.circumstances.proven:
         found = {name: _as_proven(name, draft, case) for name, draft in found.items()}
     unseen = [CHECKS[name].unseen(name, case) for name, draft in found.items() if draft is None]
     every = (*found.values(), *unseen)
@@ -146,14 +146,14 @@ def _unread(case: Case, _: Any) -> Draft | None:
 
 def _unrelated(case: Case, _: Any) -> Draft | None:
     """Return the check, None where the true labels say something; no policy switches it off."""
-    if not case.known.unrelated:
+    if not case.circumstances.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
     return drafted(Answer("inconclusive", None, reason), counted=True)
 
 
 def _replay(case: Case, section: Any) -> Draft | None:
-    found = case.known.replay
+    found = case.circumstances.replay
     if found is None or not (decided(found) or section.required):
         if not section.required:
             return None
@@ -333,7 +333,7 @@ def _identifiers(case: Case, section: Any) -> Draft:
     elif total <= section.max:
         answer = Answer("pass", total, "no column looks like an identifier")
     else:
-        answer = Answer("fail", total, leads_back(counts, case.known.concerns))
+        answer = Answer("fail", total, leads_back(counts, case.circumstances.concerns))
     return drafted(answer, tuple(counts), float(section.max))
 
 
@@ -407,10 +407,10 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     observed = max(shares.values(), default=0.0)
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
-    seen, unseen = ("", "") if case.known.truth else (_SEEN, _UNSEEN)
+    seen, unseen = ("", "") if case.circumstances.truth else (_SEEN, _UNSEEN)
     # Neither an order nor a person's rows reveal a label to somebody who knows none.
     alone = found not in ("", order) and not all(one.startswith(_ALIKE) for one in reasons)
-    made = _MADE if alone and not case.known.truth else ""
+    made = _MADE if alone and not case.circumstances.truth else ""
     by = seen if made else ""
     if not ids:
         answer = Answer("inconclusive", None, "no label is known that features could reveal")
@@ -592,7 +592,7 @@ def _attack(what: str) -> Callable[[Case, Any], Draft]:
 CHECKS: Final[Mapping[str, Row]] = {
     PRIVATE_COLUMNS: Row(
         "Was every private column that is declared audited?",
-        lambda case, _: left_out_columns(case.known.columns, 1),
+        lambda case, _: left_out_columns(case.circumstances.columns, 1),
         level="warn",
     ),
     "cells-read": Row(

@@ -47,7 +47,7 @@ def test_the_first_stage_bounds_epsilon() -> None:
     assert {one.id for one in POWER.run(honest).estimates} == {EXCESS}
     leak = AUDIT.run(staged(1500, 3, 4.0, 1.0, 3, seed=2))
     assert leak.bounds[INSIDER](ALPHA) > 1.0
-    alone = replace(honest, release=replace(honest.release, truth=None), known={})
+    alone = replace(honest, release=replace(honest.release, truth=None), memo={})
     assert 0 < AUDIT.run(alone).bounds[OUTSIDER](ALPHA) <= 1.0
 
 
@@ -79,7 +79,7 @@ def test_without_the_rows_that_were_released_no_stage_is_known() -> None:
         context.release.take(np.arange(100, 900)),
         context.release.take(np.arange(850)),
     ):
-        fewer = replace(context, release=release, known={})
+        fewer = replace(context, release=release, memo={})
         found = AUDIT.run(fewer)
         assert not found.bounds
         assert "how many rows were released" in " ".join(note.text for note in found.notes)

@@ -29,7 +29,7 @@ from ldpaudit.work.memory import rows_looked_at
 
 EPSILON: Final = "person.epsilon"
 # Of a larger release so many rows are looked at, drawn blind to all labels.
-MOST_ROWS: Final = 1 << 21
+MOST_ROWS_LOOKED_AT: Final = 1 << 21
 # Of more releases only neighbours are compared.
 _ALL_PAIRS: Final = 12
 
@@ -56,7 +56,7 @@ class Answers:
             return cls(contexts, None, related.releases, related.noise)
         assert isinstance(related, Companions)
         file = related.file
-        some = rows_looked_at(len(file), context.plan.seed, MOST_ROWS)
+        some = rows_looked_at(len(file), context.plan.seed, MOST_ROWS_LOOKED_AT)
         columns = [file.alone(place) for place in range(len(file.columns))]
         columns = columns if some is None else [column.take(some) for column in columns]
         return cls(_contexts(columns, context), claimed_of(file))

@@ -419,7 +419,7 @@ def _bound_alone(answers: Answers, *, adds_up: bool) -> AtLevel | None:
         every = len(answers.counted) == len(answers.rows)
         known_rows = {"rows.counted": Counted(None if every else answers.counted)}
         claim = from_declaration(None, names)
-        context = first.of(release, claim=claim, known=known_rows)
+        context = first.of(release, claim=claim, memo=known_rows)
         known = before(first)
         places = range(release.features.width)
         left_out = tuple(j for j in places if j not in known) if known else ()

@@ -228,7 +228,7 @@ def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolA
     # ``own``: by the posterior and the released label.
     if features.width != context.release.features.width:
         same = replace(context.release, features=features, columns=(), before=frozenset())
-        context = context.of(same, known={"halves": context.halves()})
+        context = context.of(same, memo={"halves": context.halves()})
     release, truth = context.release, context.truth
     posterior, right = cross_fitted_posterior(context, "truth"), np.zeros(len(truth), np.bool_)
     sizes = len(release.classes), len(release.outputs)

@@ -18,7 +18,7 @@ from ldpaudit.extras.several.person.answers import Answers
 from ldpaudit.extras.several.person.estimators import MOST_PAIRS
 from ldpaudit.extras.several.person.noise_tests import (
     LARGEST,
-    MOST_ROWS,
+    MOST_PEOPLE_PAIRED,
     agreement_share,
     fresh_p_value,
     least_changed,
@@ -124,8 +124,8 @@ def columns_noise(answers: Answers, rng: np.random.Generator) -> tuple[float | N
 def _with_labels(answers: Answers, rng: np.random.Generator) -> _Compared:
     if answers.independent:
         people = answers.counted
-        if len(people) > MOST_ROWS:
-            people = np.sort(rng.choice(people, MOST_ROWS, replace=False))
+        if len(people) > MOST_PEOPLE_PAIRED:
+            people = np.sort(rng.choice(people, MOST_PEOPLE_PAIRED, replace=False))
         some = answers.truth[people], answers.released[people], answers.strata[people]
         found = shared_noise(*some, same_labels=answers.same_labels)
         if found.p_value is None:
@@ -188,7 +188,11 @@ def noise_between_files(
     # Of people with their true labels; None without these. Within a file, and within a column, the
     # nodes below test.
     people = np.flatnonzero((files.rows >= 0).sum(axis=1) > 1)
-    people = people if len(people) <= MOST_ROWS else rng.permutation(people)[:MOST_ROWS]
+    people = (
+        people
+        if len(people) <= MOST_PEOPLE_PAIRED
+        else rng.permutation(people)[:MOST_PEOPLE_PAIRED]
+    )
     answers = [
         (place, column)
         for place, file in enumerate(files.files)

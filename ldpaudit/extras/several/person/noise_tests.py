@@ -27,7 +27,7 @@ from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, marginal_c
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.release import label_table
 
-MOST_ROWS: Final = 200_000
+MOST_PEOPLE_PAIRED: Final = 200_000
 FEWEST: Final = 20  # fewer alike rows than this are not tested, and no group of them by itself
 # The most entries of a mixture that is looked at; a linear program over them takes seconds.
 LARGEST: Final = 40_000
