@@ -117,17 +117,17 @@ class HeldOutGuesses:
 
     Nothing here is ever written, printed or put into a result: only counts and bounds made of
     several releases together leave a comparison.
-
-    ``outcomes``, dict from the attack's name to an int8 (n,): 1 (right), 0 (wrong) or
-    :data:`NOT_ASKED`. ``values``, dict from "<attack>.<measure>" to a float64 (n,): of attacks on
-    numeric labels: squared errors, or whether a guess was near; NaN where the attack was not asked.
-    ``halves``, int8 (n,): in which half a row is: the rows of one half are the held-out rows of one
-    fold.
     """
 
     outcomes: dict[str, npt.NDArray[np.int8]] = field(default_factory=dict, repr=False)
+    """From the attack's name to an int8 (n,): 1 (right), 0 (wrong) or :data:`NOT_ASKED`."""
     values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    """From "<attack>.<measure>" to a float64 (n,), of attacks on numeric labels.
+
+    Squared errors, or whether a guess was near; NaN where the attack was not asked.
+    """
     halves: HalfArray = field(default_factory=lambda: np.empty(0, dtype=np.int8), repr=False)
+    """In which half a row is, int8 (n,): the rows of one half are the held-out rows of one fold."""
 
     def record(self, name: str, rows: IndexArray, right: BoolArray, halves: HalfArray) -> None:
         """Remember for which held-out rows, by position in the release, the guess was right."""

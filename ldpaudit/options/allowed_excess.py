@@ -23,10 +23,10 @@ _ANY = "any"
 class AllowedExcess:
     """The excess of ε over the claim that an audit may miss."""
 
-    # ``nats``: in nats of ε. ``share``: as a share of the claimed ε; 0.5 stands for 50 %.
-
     nats: float = 0.5
+    """In nats of ε."""
     share: float = 0.5
+    """As a share of the claimed ε; 0.5 stands for 50 %."""
 
     def at(self, epsilon: float) -> float:
         """Return the limit in nats for a claimed ε."""

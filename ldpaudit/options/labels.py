@@ -13,29 +13,32 @@ from ldpaudit.errors import InputError, did_you_mean, quoted
 class LabelOptions:
     """What is stated about one private column; None where nothing is."""
 
-    # ``label``: the column. ``mechanism``: its name as it was typed, unchecked: full or short.
-    # ``epsilon``, ``noise``: ε in nats, or λ. ``classes``: ``A,B,…``, or the labels one by one.
-    # ``unperturbed``: labels that stay as they are, likewise.
-    # ``labels``: the range of numbers, ``LO:HI`` or ``LO:HI:STEP``. ``private_prior``: ε₁ in nats.
-    # ``channel``: a channel as CSV. ``by``: a public column: rows with different values of it have
-    # channels of their own. ``strata``: from these values, as text, to what is stated of their
-    # channels; only a plan states them.
-
     label: str
+    """The column."""
     mechanism: str | None = None
+    """Its name as it was typed, unchecked: full or short."""
     epsilon: float | None = None
+    """ε in nats."""
     noise: float | None = None
+    """λ."""
     classes: str | tuple[Any, ...] | None = None
+    """``A,B,…``, or the labels one by one."""
     unperturbed: str | tuple[Any, ...] | None = None
+    """Labels that stay as they are, given like ``classes``."""
     labels: str | None = None
+    """The range of numbers, ``LO:HI`` or ``LO:HI:STEP``."""
     prior: Path | None = None
     private_prior: float | Literal["auto"] | None = None
+    """ε₁ in nats."""
     loss: Literal["squared", "absolute", "poisson"] | None = None
     round: Literal["unbiased", "nearest"] | None = None
     clipped: bool | None = None
     channel: Path | None = None
+    """A channel as CSV."""
     by: str | None = None
+    """A public column: rows with different values of it have channels of their own."""
     strata: "Mapping[str, LabelOptions]" = field(default_factory=dict)
+    """From the values of ``by``, as text, to what is stated of their channels; only a plan does."""
 
     def stated(self) -> dict[str, Any]:
         """Return what is stated besides the column and its strata, by the fields' names."""

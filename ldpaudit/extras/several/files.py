@@ -20,21 +20,24 @@ Noise = Literal["fresh", "remembered"]
 class FileColumns:
     """Several private columns of the same n rows."""
 
-    # ``columns``, tuple of Release, length d ≥ 2: one for each private column, in the order of the
-    # declaration, n rows each in the same order. The other released columns are among its features,
-    # as an attacker has them. ``others``, tuple of tuple of int, length d: for each column: the
-    # places of the other released columns among the arrays of its features, numeric ones first (as
-    # :meth:`FeatureTable.without` takes them). ``declaration``, ColumnsDeclaration or None: the
-    # claim; None where nothing was declared. ``name``, str: the file's base name, for the report.
-    # ``sha256``, str or None: the released file's digest. ``declared``, DeclaredColumns or None:
-    # all private columns that the file declares, where some of them are not audited.
-
     columns: tuple[Release, ...]
+    """One for each of the d ≥ 2 private columns, in their declared order, with the same n rows.
+
+    The other released columns are among its features, as an attacker has them.
+    """
     others: tuple[tuple[int, ...], ...]
+    """For each column the places of the other released columns among the arrays of its features.
+
+    Numeric ones come first, as :meth:`FeatureTable.without` takes them.
+    """
     declaration: ColumnsDeclaration | None = None
+    """The claim; None where nothing was declared."""
     name: str = "release"
+    """The file's base name, for the report."""
     sha256: str | None = None
+    """The released file's digest."""
     declared: DeclaredColumns | None = None
+    """All private columns that the file declares, where some of them are not audited."""
 
     def __post_init__(self) -> None:
         if len(self.columns) < 2 or len(self.others) != len(self.columns):
@@ -72,16 +75,17 @@ def _shifted(place: int, gone: tuple[int, ...]) -> int:
 class ColumnReleases:
     """Releases of one private column of the same people, and which row is whose."""
 
-    # ``releases``, tuple of Release, length t ≥ 2: in the order in which they were given. ``rows``,
-    # int64 array of shape (p, t): the row of each person in each release, −1 where there is none.
-    # People whose id repeats within a release are left out. ``by_id``, bool: whether rows were
-    # joined on an id; else they are in the same order in all releases. ``repeated``, int: people
-    # who were left out as their id repeats within a release.
-
     releases: tuple[Release, ...]
+    """The t ≥ 2 releases, in the order in which they were given."""
     rows: IndexArray
+    """The row of each person in each release, int64 of shape (p, t); −1 where there is none.
+
+    People whose id repeats within a release are left out.
+    """
     by_id: bool = True
+    """Whether rows were joined on an id; else they are in the same order in all releases."""
     repeated: int = 0
+    """People who were left out as their id repeats within a release."""
 
     def __post_init__(self) -> None:
         """Refuse releases that cannot be compared."""
@@ -139,15 +143,17 @@ class ColumnReleases:
 class ReleasedFiles:
     """Released files of the same people, each with one private column or several."""
 
-    # ``files``, tuple of Release or FileColumns, length t ≥ 2: in the order in which they were
-    # given. ``rows``, int64 array of shape (p, t): the row of each person in each file, −1 where
-    # there is none. People whose id repeats within a file are left out. ``by_id``, ``repeated``: as
-    # of :class:`ColumnReleases`.
-
     files: tuple[Release | FileColumns, ...]
+    """The t ≥ 2 files, in the order in which they were given."""
     rows: IndexArray
+    """The row of each person in each file, int64 of shape (p, t); −1 where there is none.
+
+    People whose id repeats within a file are left out.
+    """
     by_id: bool = True
+    """As in :class:`ColumnReleases`."""
     repeated: int = 0
+    """As in :class:`ColumnReleases`."""
 
     @cached_property
     def columns(self) -> dict[str, ColumnReleases]:

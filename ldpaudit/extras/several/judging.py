@@ -49,29 +49,33 @@ def shared(policy: Policy, nodes: int) -> Policy:
 class NodeCase:
     """What a node is judged by."""
 
-    # ``policy``: with the node's share of the error probability, and what may be declared there.
-    # ``words``: what the node and its parts are called. ``epsilon``: what is claimed of it, in
-    # nats. ``evidence``: its own numbers. ``records``: its own audits. ``boundable``: whether its ε
-    # can be bounded at all; else each part's own bounds count alone. ``odd``: how draws go together
-    # where they do not as declared, in words; empty: as usual. ``assumes_draws``: whether the
-    # claimed ε holds only if draws go together as declared, as a sum does; that of a joint
-    # mechanism is bounded by itself. ``advisable``: whether ``ldpaudit advise`` can take the
-    # release with its true labels. ``declared``: all private columns that are declared, where some
-    # are not audited. ``audited``: how many columns are. ``replays``: what drawing the noise of
-    # each release again found; empty where one was not tried.
-
     policy: Policy
+    """With the node's share of the error probability, and what may be declared there."""
     words: Words
+    """What the node and its parts are called."""
     epsilon: float | None
+    """What is claimed of it, in nats."""
     evidence: Evidence
+    """Its own numbers."""
     records: tuple[AuditRecord, ...] = ()
+    """Its own audits."""
     boundable: bool = True
+    """Whether its ε can be bounded at all; else each part's own bounds count alone."""
     odd: str = ""
+    """How draws go together where they do not as declared, in words; empty: as declared."""
     assumes_draws: bool = True
+    """Whether the claimed ε holds only if draws go together as declared, as a sum does.
+
+    That of a joint mechanism is bounded by itself.
+    """
     advisable: bool = False
+    """Whether ``ldpaudit advise`` can take the release with its true labels."""
     declared: DeclaredColumns | None = None
+    """All private columns that are declared, where some are not audited."""
     audited: int = 0
+    """How many columns are audited."""
     replays: Sequence[Replay] = ()
+    """What drawing the noise of each release again found; empty where one was not tried."""
 
     @property
     def proven(self) -> bool:

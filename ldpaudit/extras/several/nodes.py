@@ -32,27 +32,32 @@ _DRAWN: Final = {
 class Node:
     """A private column, or several answers of the same people."""
 
-    # ``leaves``: each private column of each release in it; ``sha256``: of several files that of
-    # theirs, a line for each, for waivers; ``key``: which part of a tree it is, empty for the root;
-    # ``epsilon``: what is claimed of all its answers, of a column see its claim; ``declared``: all
-    # private columns that the files declare, where some are not audited; ``related``: the other
-    # columns of the file, or the other releases; ``files``: of everything of a person; ``replays``:
-    # what drawing the noise of each of its releases again found, empty where one was not tried.
-
     kind: Literal["column", "columns", "releases", "person"]
     leaves: tuple[Release, ...]
+    """Each private column of each release in it."""
     name: str
     sha256: str | None
+    """Of several files that of theirs, a line for each, for waivers."""
     people: int
+    """Rows of a file; of several files the people who are in one of them."""
     key: str = ""
+    """Which part of a tree it is; empty for the root."""
     epsilon: float | None = None
+    """What is claimed of all its answers, in nats; of a column see its claim."""
     columns: tuple["Node", ...] = ()
+    """Its parts by column."""
     releases: tuple["Node", ...] = ()
+    """Its parts by release."""
     declared: DeclaredColumns | None = None
+    """All private columns that the files declare, where some are not audited."""
     noise: Noise | None = None
+    """What is claimed of the noise of several releases."""
     related: Related | None = None
+    """The other columns of the file, or the other releases."""
     files: ReleasedFiles | None = None
+    """Of everything of a person."""
     replays: tuple[Replay, ...] = ()
+    """What drawing the noise of each of its releases again found; empty where one was not tried."""
 
     @property
     def parts(self) -> tuple["Node", ...]:

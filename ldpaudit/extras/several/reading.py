@@ -62,14 +62,15 @@ _LOOKED_AT: Final = 2_000
 class ColumnsReport:
     """Several private columns as they were read, and what their reader should know about them."""
 
-    # ``warnings`` that hold of some columns only say which; ``tests`` are the test rows of each
-    # column, if any; ``remarks`` and ``people`` are those of a ``ReadReport``.
-
     file: FileColumns
     warnings: tuple[str, ...] = ()
+    """Those that hold of some columns only say which."""
     tests: tuple[LabelledRows | None, ...] = ()
+    """The test rows of each column, if any."""
     remarks: tuple[str, ...] = ()
+    """As in a ``ReadReport``."""
     people: npt.NDArray[np.void] | None = None
+    """As in a ``ReadReport``."""
 
 
 @unchanged()

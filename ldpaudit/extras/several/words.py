@@ -33,16 +33,16 @@ _KINDS: Final[Mapping[str, Mapping[str, str]]] = TABLE["kinds"]
 class Words:
     """What the parts of a node are called."""
 
-    # ``part``: one of them, such as "column"; ``all``: all of them, such as "the 3 columns
-    # together"; ``names``: the columns, or the files of the releases; ``extent``: what ε is added
-    # up over, such as "over 3 columns"; ``parts``: what each part is called, where columns and
-    # releases both are parts.
-
     part: str
+    """One of them, such as "column"."""
     all: str
+    """All of them, such as "the 3 columns together"."""
     names: tuple[str, ...] = ()
+    """The columns, or the files of the releases."""
     extent: str = ""
+    """What ε is added up over, such as "over 3 columns"."""
     parts: tuple[str, ...] = ()
+    """What each part is called, where columns and releases both are parts."""
 
     def one(self, place: int) -> str:
         """Return what one part is called, such as ``column vote`` or ``release 2 (b.csv)``."""

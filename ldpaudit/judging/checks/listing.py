@@ -49,19 +49,20 @@ _SEED_ERROR: Final = 1e-9
 class Row:
     """A check: what it asks, and what answers that."""
 
-    # ``question``: as a report shows it, where ``look`` asks nothing more exact. ``look``: what is
-    # asked of a case by its section of the policy; None where there is nothing to ask. ``audit``:
-    # the audit behind it, where it looks at one's numbers alone. ``level``: where no section of the
-    # policy asks for it. ``counted``, ``own_error``: as those of a draft. ``where_found``: whether
-    # it is there only where its audit found something; where that audit was left out it is open.
-
     question: str
+    """As a report shows it, where ``look`` asks nothing more exact."""
     look: Callable[[Case, Any], Draft | None]
+    """What is asked of a case by its section of the policy; None: there is nothing to ask."""
     audit: str | None = None
+    """The audit behind it, where it looks at one's numbers alone."""
     level: CheckLevel | None = None
+    """Where no section of the policy asks for it."""
     counted: bool = False
+    """As in a draft."""
     own_error: float | None = None
+    """As in a draft."""
     where_found: bool = False
+    """Whether it is there only where its audit found something; open where that was left out."""
 
     def draft(self, name: str, case: Case) -> Draft | None:
         """Return the check of a case; None where it is not asked for, or there is none."""

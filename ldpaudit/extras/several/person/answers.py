@@ -38,14 +38,14 @@ _ALL_PAIRS: Final = 12
 class Answers:
     """Several answers of each person, with what is claimed of each."""
 
-    # A column's context is without the other columns among its features. ``joint``: what is claimed
-    # of all columns; ``joined``: where answers are releases of one column, whose each row is;
-    # columns share their rows.
-
     contexts: tuple[AuditContext, ...]
+    """One for each answer; a column's is without the other columns among its features."""
     joint: JointMechanism | None = None
+    """What is claimed of all columns."""
     joined: ColumnReleases | None = None
+    """Where answers are releases of one column: whose each row is. Columns share their rows."""
     noise: Noise | None = None
+    """What is claimed of the noise of releases."""
 
     @classmethod
     def of(cls, context: AuditContext) -> "Answers":

@@ -158,14 +158,12 @@ class Tally(NamedTuple):
 class AddedPlan:
     """What is counted in each release, fixed without a look at what was released."""
 
-    # ``events``, bool arrays of shape (m,), are the outputs that speak for one label against all
-    # others. Releases with the same presumed channel have one code in ``groups``, int64 (t,), and
-    # share their counts.
-
     way: Way
     label: int
     events: tuple[BoolArray, ...]
+    """Of each release the outputs that speak for one label against all others, bool (m,)."""
     groups: IndexArray
+    """Releases with the same presumed channel have one code, int64 (t,), and share their counts."""
 
     def tally(self, labels: IntArray, released: IntArray, rng: np.random.Generator) -> Tally:
         """Count the events; ``labels`` (n,), ``released`` (n, t); for accuracy in equal halves."""
@@ -245,13 +243,12 @@ def added_plan(sizes: IndexArray, channels: Sequence[FloatArray]) -> AddedPlan |
 class AnswersEvidence:
     """What was counted of several answers of each person: a bound at any level."""
 
-    # ``added``: what adds up, in each stratum; empty where the noise is not independent. ``codes``:
-    # all answers as one code, or each pair of columns, in each stratum; ``weights`` are their
-    # shares of the error probability, and ``added`` has the rest, in equal shares.
-
     added: tuple[Callable[[float], EpsilonBound], ...]
+    """What adds up, in each stratum; empty where the noise is not independent."""
     codes: tuple[BoundEvidence, ...]
+    """All answers as one code, or each pair of columns, in each stratum."""
     weights: tuple[float, ...]
+    """The shares of ``codes`` in the error probability; ``added`` has the rest, in equal shares."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the strongest bound at level 1 − alpha, in nats."""

@@ -258,14 +258,13 @@ def _p_value(
 class FoundNoise:
     """How the noise of several releases goes together."""
 
-    # ``p_values``: by what they refute, None where not tested. ``share``: of answers given twice,
-    # its lower and its upper bound. ``least``: the least share of people whose label changed, were
-    # noise fresh, and were it remembered.
-
     looks: Looks = "unclear"
     p_values: Mapping[str, float | None] = field(default_factory=dict)
+    """By what they refute; None where not tested."""
     share: tuple[float, float, float] | None = None
+    """Of answers given twice, with its lower and its upper bound."""
     least: tuple[float, float] | None = None
+    """The least share of people whose label changed, were noise fresh, and were it remembered."""
 
 
 def releases_noise(answers: Answers) -> FoundNoise:

@@ -37,12 +37,12 @@ LARGEST: Final = 40_000
 class SharedNoise:
     """Whether answers share noise: the p-value, or None where too few rows are alike."""
 
-    # It is valid for all ``tests``, pairs times codings, together (Bonferroni). ``rows`` have
-    # another one like them, for the pair with most.
-
     p_value: float | None
+    """Valid for all ``tests`` together (Bonferroni)."""
     tests: int
+    """Pairs times codings."""
     rows: int
+    """How many have another one like them, for the pair with most."""
 
 
 def shared_noise(
