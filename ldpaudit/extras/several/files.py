@@ -6,11 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from ldpaudit.arrays import IndexArray, IntArray, Label
-from ldpaudit.errors import InputError
+from ldpaudit.arrays import Label
+from ldpaudit.doors import IndexArray, InputError, IntArray, Release
 from ldpaudit.release.declaration import ColumnsDeclaration, DeclaredColumns
 from ldpaudit.release.features import ColumnSurvey
-from ldpaudit.release.release import Release
 
 Noise = Literal["fresh", "remembered"]
 """Whether each release draws again, or repeats the answer for a label that did not change."""

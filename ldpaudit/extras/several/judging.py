@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ldpaudit.doors import AuditResult, number
 from ldpaudit.errors import PolicyError
 from ldpaudit.extras.several.words import Words, sentence_of, steps_of
 from ldpaudit.judging.advice import advice_step
@@ -22,8 +23,7 @@ from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.receipt.replay import Replay
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
-from ldpaudit.result import AuditRecord, AuditResult, overall
-from ldpaudit.result.numbers import number
+from ldpaudit.result import AuditRecord, overall
 from ldpaudit.result.stated import PERSON_EXCESS, PERSON_LOWER, PERSON_NOISE
 
 BOUND_SHARE = 0.9

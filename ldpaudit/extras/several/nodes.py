@@ -9,16 +9,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
-from ldpaudit.audits.interface import AuditContext, Plan, Related
-from ldpaudit.errors import InputError
+from ldpaudit.audits.interface import Related
+from ldpaudit.doors import AuditContext, InputError, Mechanism, Plan, Release
 from ldpaudit.extras.several.files import ColumnReleases, FileColumns, Noise, ReleasedFiles
 from ldpaudit.extras.several.person.answers import Answers, claimed_of
 from ldpaudit.extras.several.related import Companions, OverReleases
-from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.mechanisms import UNKNOWN
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.pipeline.described import before_noise, claim_of, mechanism_info, release_info
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import DeclaredColumns, Release
+from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import MechanismInfo, ReleaseInfo
 
 _DRAWN: Final = {

@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import AuditResult, InputError
 from ldpaudit.extras.several.nodes import Node, claim_info, everything, node_of, tree_info
 from ldpaudit.extras.several.related import Companions
 from ldpaudit.judging.policy import Policy
@@ -17,7 +17,7 @@ from ldpaudit.pipeline.public import (
     released_alone,
     states_labels,
 )
-from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts
+from ldpaudit.result import MechanismInfo, PublicFacts
 
 
 def public_facts_of(

@@ -24,7 +24,7 @@ from ldpaudit.api.reading import (
     opened,
     read_with,
 )
-from ldpaudit.arrays import BoolArray, IndexArray
+from ldpaudit.arrays import BoolArray
 from ldpaudit.claim import claims_of_columns
 from ldpaudit.datasets.companions import (
     LabelledRows,
@@ -33,25 +33,26 @@ from ldpaudit.datasets.companions import (
     named_truth,
     open_truth,
 )
-from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of, parse_declaration
+from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source, read_release
+from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source
 from ldpaudit.datasets.sparse import SparseTable
-from ldpaudit.errors import InputError
-from ldpaudit.extras.several.files import FileColumns, ReleasedFiles
-from ldpaudit.options import (
-    AS_FOUND,
+from ldpaudit.doors import (
     AuditOptions,
-    FileOptions,
-    LabelOptions,
+    FeatureTable,
+    IndexArray,
+    InputError,
+    Note,
+    Progress,
+    Release,
     ReleaseOptions,
-    named_columns,
-    option_name,
+    parse_declaration,
+    read_release,
 )
-from ldpaudit.release import ColumnsDeclaration, FeatureTable, LabelDeclaration, Release
-from ldpaudit.result import Note
-from ldpaudit.work.progress import Progress
+from ldpaudit.extras.several.files import FileColumns, ReleasedFiles
+from ldpaudit.options import AS_FOUND, FileOptions, LabelOptions, named_columns, option_name
+from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 
 _BYTES: Final = 16
 _FEWEST: Final = 2

@@ -3,9 +3,9 @@
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
+from ldpaudit.doors import IndexArray, Release
 from ldpaudit.extras.several.files import ColumnReleases, FileColumns, Noise
 from ldpaudit.mechanisms.joint import JointMechanism
-from ldpaudit.release import IndexArray, Release
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,20 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import IndexArray
 from ldpaudit.audits.alignment import Fit, truth_fit
 from ldpaudit.audits.assumptions.standing import check_alignment
-from ldpaudit.audits.interface import AuditContext, Execution
+from ldpaudit.audits.interface import Execution
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.running import part_notes, refusals
+from ldpaudit.doors import (
+    AuditContext,
+    AuditResult,
+    Declaration,
+    IndexArray,
+    Mechanism,
+    Note,
+    Release,
+)
 from ldpaudit.extras.several.nodes import Node
 from ldpaudit.extras.several.related import Companions
 from ldpaudit.extras.several.words import of_strata
@@ -22,7 +30,6 @@ from ldpaudit.judging.checks.interface import Case, Evidence
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.verdict import Answered, Judgement, answered, judge
-from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.pipeline.audit import (
     Terms,
@@ -36,8 +43,7 @@ from ldpaudit.pipeline.audit import (
     examined_column,
     limited_threads,
 )
-from ldpaudit.release import Declaration, Release
-from ldpaudit.result import AuditResult, Note, decision_of, overall, verdict_of
+from ldpaudit.result import decision_of, overall, verdict_of
 
 OF_COLUMNS: Final[Mapping[str, str]] = {
     "companions": "ldpaudit.extras.several.person.guessing:OTHER_COLUMNS",

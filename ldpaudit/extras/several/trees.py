@@ -4,15 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ldpaudit.api.reading import notes_of
+from ldpaudit.doors import AuditOptions, Note, Progress, Release
 from ldpaudit.extras.several.nodes import node_of, nodes_of
 from ldpaudit.extras.several.reading import ColumnsReport, read_columns, read_repeated
 from ldpaudit.extras.several.walk import AnswersTree
-from ldpaudit.options import AuditOptions
 from ldpaudit.pipeline.trees import Trees
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import Release
-from ldpaudit.result import Note
-from ldpaudit.work.progress import Progress
 
 
 def _read(

@@ -5,9 +5,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from ldpaudit.audits.interface import AuditContext, Execution, collected
+from ldpaudit.audits.interface import Execution, collected
 from ldpaudit.audits.running import run_audits
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    AuditContext,
+    AuditResult,
+    Finding,
+    InputError,
+    Note,
+    Release,
+    child_generator,
+)
 from ldpaudit.extras.several.files import FileColumns
 from ldpaudit.extras.several.judging import NodeCase, judge_node, shared
 from ldpaudit.extras.several.nodes import Node, claim_info, node_of, tree_info, with_replays
@@ -28,10 +36,8 @@ from ldpaudit.pipeline.audit import (
     run_info,
 )
 from ldpaudit.pipeline.described import claim_of
-from ldpaudit.randomness import child_generator
 from ldpaudit.receipt.replay import Replay
-from ldpaudit.release import Release
-from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, merged
+from ldpaudit.result import AuditRecord, merged
 
 OF_TREES: Final[Mapping[str, str]] = {"person": "ldpaudit.extras.several.person.audit:AUDIT"}
 """The audits of several columns or releases of the same people together, places by id."""

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from ldpaudit.doors import AuditResult, number
 from ldpaudit.judging.advice import (
     ADVISE,
     DECLARE,
@@ -20,9 +21,9 @@ from ldpaudit.judging.sentence import violation
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.receipt.replay import Replay
 from ldpaudit.receipt.words import reason
-from ldpaudit.result import AuditResult, Check, Decision, Verdict
+from ldpaudit.result import Check, Decision, Verdict
 from ldpaudit.result.answers import VERDICTS, WARNING, warned, warnings_of
-from ldpaudit.result.numbers import against, number
+from ldpaudit.result.numbers import against
 
 UNNAMED: Final = "release"
 _GIVE: Final = "Give the true labels (--truth)"

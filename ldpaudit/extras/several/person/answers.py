@@ -11,19 +11,26 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
+from ldpaudit.arrays import Label
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.assumptions.standing import standing
-from ldpaudit.audits.interface import AuditContext
-from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.audits.models import feature_dependence
+from ldpaudit.doors import (
+    AuditContext,
+    FloatArray,
+    IndexArray,
+    IntArray,
+    OnDomains,
+    Release,
+    aligned_channel,
+    from_declaration,
+)
 from ldpaudit.extras.several.files import ColumnReleases, FileColumns, Noise
 from ldpaudit.extras.several.related import Companions, OverReleases
-from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.channel import largest_log_ratios
-from ldpaudit.mechanisms.joint import JointMechanism, OnDomains
+from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
-from ldpaudit.release import Release
 from ldpaudit.result import Kind
 from ldpaudit.work.memory import rows_looked_at
 

@@ -11,12 +11,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray, IntArray
 from ldpaudit.audits.assumptions.rows import Counted
 from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
 from ldpaudit.audits.before import before
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
+from ldpaudit.audits.interface import BuiltIn, Part
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
+from ldpaudit.doors import (
+    AuditContext,
+    Channel,
+    Estimate,
+    Finding,
+    FloatArray,
+    IntArray,
+    Note,
+    Release,
+    from_declaration,
+)
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
@@ -39,10 +49,8 @@ from ldpaudit.extras.several.person.guessing import guess_curve, votes
 from ldpaudit.extras.several.person.noise import columns_noise, noise_finding, releases_noise
 from ldpaudit.extras.several.reading import same_features
 from ldpaudit.extras.several.related import Companions, OverReleases
-from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.release import Release, ReleasedLabels, label_table
-from ldpaudit.result import AtLevel, Bound, Details, Estimate, Finding, Note
+from ldpaudit.release import ReleasedLabels, label_table
+from ldpaudit.result import AtLevel, Bound, Details
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,

@@ -35,7 +35,8 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import binom, chi2
 
-from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.arrays import BoolArray
+from ldpaudit.doors import FloatArray, IndexArray, IntArray
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper

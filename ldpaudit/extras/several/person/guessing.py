@@ -12,14 +12,21 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray, FloatArray
-from ldpaudit.attacks.interface import conditioned
+from ldpaudit.arrays import BoolArray
 from ldpaudit.audits.assumptions.standing import as_it_stands
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, collected
+from ldpaudit.audits.interface import BuiltIn, Part, collected
 from ldpaudit.audits.label_inference.runs import one_of_each_group
 from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.errors import InsufficientDataError
+from ldpaudit.doors import (
+    AuditContext,
+    Curve,
+    Estimate,
+    FeatureTable,
+    FloatArray,
+    InsufficientDataError,
+    conditioned,
+)
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.bounded_mean import Folds, paired_interval
 from ldpaudit.extras.several.person.answers import Answers
@@ -30,8 +37,7 @@ from ldpaudit.extras.several.person.estimators import (
     log_likelihoods,
 )
 from ldpaudit.extras.several.related import Companions
-from ldpaudit.release import FeatureTable
-from ldpaudit.result import Curve, Estimate, Score
+from ldpaudit.result import Score
 from ldpaudit.result.stated import INDEPENDENT
 
 FEWEST_ROWS: Final = 80

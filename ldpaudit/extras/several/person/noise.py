@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ldpaudit.arrays import FloatArray
+from ldpaudit.doors import Estimate, Finding, FloatArray, Note, Release
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
 from ldpaudit.extras.several.files import ReleasedFiles
 from ldpaudit.extras.several.person.answers import Answers
@@ -27,8 +27,8 @@ from ldpaudit.extras.several.person.noise_tests import (
     remembered_share_lower,
     shared_noise,
 )
-from ldpaudit.release import Release, label_table
-from ldpaudit.result import Estimate, Finding, Kind, Note
+from ldpaudit.release import label_table
+from ldpaudit.result import Kind
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import INDEPENDENT, PERSON_NOISE
 

@@ -21,7 +21,8 @@ from scipy.optimize import linprog
 from scipy.special import gammaln
 from scipy.stats import binom
 
-from ldpaudit.arrays import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.arrays import BoolArray
+from ldpaudit.doors import FloatArray, IndexArray, IntArray
 from ldpaudit.estimators.assumptions.agreement import largest_agreement
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, marginal_consistency
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
