@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from extras.several.person.worlds import WIDE
+from estimators.worlds import WIDE
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import TURNED

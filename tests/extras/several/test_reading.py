@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from ldpaudit.datasets.groups import joint_slices, merged, read_slices
 from ldpaudit.datasets.names import Header, check_unique, header_of, missing_column
 from ldpaudit.datasets.probabilities import with_public_posterior
 from ldpaudit.errors import InputError, did_you_mean, nearest, quoted
+from ldpaudit.extras.several.files import FileColumns
 from ldpaudit.extras.several.reading import read_file_columns
 from ldpaudit.mechanisms.joint import marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
@@ -457,3 +459,26 @@ def test_it_is_the_table_of_statsmodels():
 def test_a_column_that_several_claims_name_counts_once() -> None:
     declared = DeclaredColumns({("u", "v"): 1.0, ("u",): 2.0})
     assert (declared.count, declared.epsilon) == (2, 3.0)
+
+
+def test_private_columns_are_not_named_and_places_move():
+    rng, n = np.random.default_rng(5), 400
+    public = {"a": rng.standard_normal(n), "c": rng.choice(["oslo", "rome"], n)}
+    drawn = [{"label": rng.choice(["no", "yes"], n), "b": rng.integers(0, 3, n)} for _ in range(2)]
+    released = pa.table({"a": public["a"], **drawn[0], "c": public["c"]})
+    truth = pa.table({"a": public["a"], **drawn[1]})
+    report = read_file_columns(released, labels=("label", "b"), truth=truth, before=["*"])
+    file = report.file
+    assert isinstance(file, FileColumns)
+    for place, column in enumerate(file.columns):
+        assert {c.name: c.before for c in column.columns if c.arrays} | {
+            "a": "truth",
+            "c": "named",
+        } == {c.name: c.before for c in column.columns}
+        alone = file.alone(place)
+        assert alone.before == {0, 1}
+        assert {p for c in alone.columns for p in c.arrays} == {0, 1}
+        private = [c for c in column.columns if c.name in ("label", "b")]
+        assert [c.before for c in private] == [None]
+    with pytest.raises(InputError, match="private or no feature"):
+        read_file_columns(released, labels=("label", "b"), truth=truth, before=["b"])

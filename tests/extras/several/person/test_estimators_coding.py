@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from extras.several.person.worlds import WIDE
+from estimators.worlds import WIDE
 from worlds import ASYMMETRIC
 
 from ldpaudit.extras.several.person.estimators import coded_fresh, coded_remembered

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
+from estimators.worlds import WIDE
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
 from ldpaudit.extras.several.files import Noise
@@ -170,7 +171,6 @@ def drawn(
 
 
 ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])
-WIDE = np.array([[0.5, 0.3, 0.1, 0.1], [0.2, 0.3, 0.3, 0.2], [0.1, 0.2, 0.2, 0.5]])
 
 HONEST = (
     independent((1.0, 1.0), (2, 2), "uniform"),
