@@ -32,17 +32,23 @@ BOUND_SHARE = 0.9
 
 def shared(policy: Policy, nodes: int) -> Policy:
     """Return the policy of one of several nodes: with its share of the error, and no claim."""
-    # With the correction "none" each check keeps the confidence of its own, as the policy asks.
-    claim, audit = policy.claim, policy.audit
+    claim = policy.claim
     if claim is not None and (claim.mechanism is not None or claim.lambda_ is not None):
         raise PolicyError(
             "The policy's [claim] is about all columns or releases together: state its epsilon "
             "alone. A mechanism or lambda is that of one column."
         )
-    if audit.correction != "none":
-        confidence = 1 - (1 - audit.confidence) / nodes
-        audit = audit.model_copy(update={"confidence": confidence})
-    return policy.model_copy(update={"audit": audit, "claim": None})
+    return share_of(policy, nodes).model_copy(update={"claim": None})
+
+
+def share_of(policy: Policy, nodes: int) -> Policy:
+    """Return the policy with the share of the error probability that one of several nodes has."""
+    # With the correction "none" each check keeps the confidence of its own, as the policy asks.
+    if policy.audit.correction == "none":
+        return policy
+    confidence = 1 - (1 - policy.audit.confidence) / nodes
+    audit = policy.audit.model_copy(update={"confidence": confidence})
+    return policy.model_copy(update={"audit": audit})
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from ldpaudit.api.reading import (
     read_with,
 )
 from ldpaudit.arrays import BoolArray
-from ldpaudit.claim import claims_of_columns
+from ldpaudit.claim import Claim, claim_of_column
 from ldpaudit.datasets.companions import (
     LabelledRows,
     UnknownIdError,
@@ -321,6 +321,23 @@ def _cells(features: FeatureTable, place: int, rows: IndexArray) -> tuple[bool, 
     if place < numbers:
         return True, features.numeric[rows, place]
     return False, features.categorical[rows, place - numbers]
+
+
+def claims_of_columns(
+    columns: Sequence[LabelOptions], mechanism: Claim, files: FileOptions = AS_FOUND
+) -> ColumnsDeclaration | None:
+    """Return the claims about several private columns, None where the options claim nothing."""
+    own = [bool(one.stated()) for one in columns]
+    if any(own) and not all(own):
+        raise InputError(
+            "Give the claim of each private column (--label NAME:rr:epsilon=1), or of none."
+        )
+    claims = [
+        LabelDeclaration(one.label, *claim_of_column(one, mechanism, files)) for one in columns
+    ]
+    if not claims or any(one.mechanism is None for one in claims):
+        return None
+    return ColumnsDeclaration(tuple(claims))
 
 
 @unchanged()

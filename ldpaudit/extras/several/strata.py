@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ldpaudit.doors import (
     Note,
     Release,
 )
+from ldpaudit.extras.several.judging import share_of
 from ldpaudit.extras.several.nodes import Node
 from ldpaudit.extras.several.related import Companions
 from ldpaudit.extras.several.words import of_strata
@@ -74,24 +75,11 @@ def audit_leaf(
     strata = tuple(strata_of(release, claim))
     more = OF_COLUMNS if isinstance(node.related, Companions) else MappingProxyType({})
     replay = node.replays[0] if node.replays else None
+    around: Any = {"related": node.related, "replay": replay}
     if not strata:
-        return audit_column(
-            terms,
-            node.leaves[0],
-            policy,
-            run,
-            notes,
-            replay=replay,
-            related=node.related,
-            more=more,
-        )
-    start = time.perf_counter()
-    share = policy
-    if policy.audit.correction != "none":  # The strata and their column share it.
-        confidence = 1 - (1 - policy.audit.confidence) / (len(strata) + 1)
-        audit = policy.audit.model_copy(update={"confidence": confidence})
-        share = policy.model_copy(update={"audit": audit})
-    context = context_of(terms, release, claim, share, run, related=node.related, replay=replay)
+        return audit_column(terms, node.leaves[0], policy, run, notes, **around, more=more)
+    start, share = time.perf_counter(), share_of(policy, len(strata) + 1)
+    context = context_of(terms, release, claim, share, run, **around)
     chosen = chosen_audits(terms.only, terms.skip, more)
     check_alignment(one_channel(context))
     # Each stratum has a channel of its own, and answers for its rows.
