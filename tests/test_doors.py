@@ -181,7 +181,7 @@ NOT_BY_THE_DOOR = {
     "probe": 65,
     "release": 162,
     "selftest": 1,
-    "several": 170,
+    "several": 171,
     "web": 17,
 }
 

@@ -134,13 +134,13 @@ def _after_failure(case: Case, facts: Mapping[str, Any], grave: Sequence[Check])
 
 
 def _to_decide(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> Iterator[str]:
-    known = case.circumstances
-    if known.stopped:
+    circumstances = case.circumstances
+    if circumstances.stopped:
         yield TEXTS["to_the_end"]
     for check in grave:
-        if check.verdict == "inconclusive" and not known.stopped:
+        if check.verdict == "inconclusive" and not circumstances.stopped:
             yield from said(case, facts, check)
-    if known.holds_truth:
+    if circumstances.holds_truth:
         yield TEXTS["without_truth"]
     warned = [check for check in grave if check.level == "warn"]
     for check in warned:
@@ -201,18 +201,24 @@ def _bounded(check: Check) -> bool:
 
 def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
     """Return what rows may ask of a case: true or not, or a number or words to repeat."""
-    estimates, known, claimed = case.evidence.estimates, case.circumstances, case.claim.epsilon
+    estimates = case.evidence.estimates
+    circumstances = case.circumstances
+    claimed = case.claim.epsilon
     failed = {check.id for check in checks if check.verdict == "fail"}
     value = {name: estimate.value for name, estimate in estimates.items()}
     fit: dict[str, Any] = {}
-    if known.counts is not None and known.channel is not None and failed & set(_REFUTING):
-        fit = fits.signs(known.counts, known.channel)
-    if known.noise_step or known.columns_step:
+    if (
+        circumstances.counts is not None
+        and circumstances.channel is not None
+        and failed & set(_REFUTING)
+    ):
+        fit = fits.signs(circumstances.counts, circumstances.channel)
+    if circumstances.noise_step or circumstances.columns_step:
         fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
     return {
         **fit,
-        "truth": known.truth,
+        "truth": circumstances.truth,
         "no_claim": claimed is None,
         "infinite_claim": claimed == math.inf,
         "seed_found": "guessable-seed" in failed,
@@ -224,12 +230,12 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
         "counted_rows": stated.COUNTED_ROWS in value,
-        "noise_step": known.noise_step,
-        "columns_step": known.columns_step,
-        "changed_by": known.changed_by or "features",
-        "may_be_made": known.may_be_made,
+        "noise_step": circumstances.noise_step,
+        "columns_step": circumstances.columns_step,
+        "changed_by": circumstances.changed_by or "features",
+        "may_be_made": circumstances.may_be_made,
         # One ε for all rows explains nothing where noise is not the same for all.
-        "one_noise": not known.noise_step
+        "one_noise": not circumstances.noise_step
         or ("claimed-channel" in failed and value.get(stated.FEATURE_BLIND_TEST, 1.0) > _RARE),
         **{name: f"assumptions.{name}" in value for name in _DOUBTS},
     }
@@ -237,14 +243,14 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
 
 def facts_about(case: Case, check: Check) -> dict[str, Any]:
     """Return what rows may ask of a check."""
-    missing, known = missing_audit(case, check), case.circumstances
+    missing, circumstances = missing_audit(case, check), case.circumstances
     audit = missing or audit_behind(check.id) or "label-inference"
     limit = check.limit
     facts = {
         "audit": audit,
-        "absence": known.absence(audit),
-        "missing_by_only": missing is not None and known.left_out.get(missing) == "--only",
-        "missing_by_skip": missing is not None and known.left_out.get(missing) == "--skip",
+        "absence": circumstances.absence(audit),
+        "missing_by_only": missing is not None and circumstances.left_out.get(missing) == "--only",
+        "missing_by_skip": missing is not None and circumstances.left_out.get(missing) == "--skip",
         "lacking": check.id == "features-reveal-label" or not check.evidence,
         "declared_too_much": check.confidence is None and limit is not None,
         "limit": "" if limit is None else number(limit, "down"),

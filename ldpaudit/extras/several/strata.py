@@ -86,9 +86,9 @@ def audit_leaf(
     parts = [_audited(terms, context, view, rows, share) for view, rows in strata]
     with limited_threads(context.plan.threads):
         column = examined_column(terms, context, chosen, policy)
-        known = column.circumstances(terms.skip)
+        circumstances = column.circumstances(terms.skip)
         evidence = Evidence.collect(column.findings)
-        case = Case(share, claim, evidence, len(release), known, by_strata=True)
+        case = Case(share, claim, evidence, len(release), circumstances, by_strata=True)
         judgement = _judged(answered(case, release.sha256, terms.today), parts)
     check_some_ran(judgement, [*column.records, *(one for part in parts for one in part.audits)])
     notes = (*notes, *column.notes(), *refusals())
@@ -114,7 +114,7 @@ def _audited(
     fit = Fit() if context.proven else truth_fit(one_channel(context))
     with limited_threads(context.plan.threads):
         found, _ = examined(own, context, chosen, policy)
-        known = replace(found.circumstances(terms.skip), unrelated=fit.unrelated)
+        circumstances = replace(found.circumstances(terms.skip), unrelated=fit.unrelated)
         judgement = judge(
             policy,
             claim,
@@ -122,7 +122,7 @@ def _audited(
             rows=len(release),
             sha256=release.sha256,
             today=terms.today,
-            circumstances=known,
+            circumstances=circumstances,
         )
     notes = (*fit.notes, *part_notes(found.context))
     return column_result(own, policy, found, judgement, notes, start)

@@ -75,10 +75,10 @@ class Row:
 
         Without a policy, whoever leaves an audit out asks no question that it answers.
         """
-        known = case.circumstances
-        could = known.truth or name != "shared-noise"
+        circumstances = case.circumstances
+        could = circumstances.truth or name != "shared-noise"
         asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
-        if not (self.where_found and asked and could and self.audit in known.left_out):
+        if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None
         found = drafted(Answer("inconclusive", None, "nothing was looked for"), counted=True)
         level = getattr(case.policy.checks, name.replace("-", "_")).level
