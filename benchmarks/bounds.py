@@ -17,11 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from benchmarks.planted import declaration, gaussian, release_of, released, table_of
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads, timed
 from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel, measured_shares
-from ldpaudit.audits.interface import AuditContext, OverReleases, Plan, Views
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import cross_fitted_posterior
-from ldpaudit.audits.person.answers import Answers
-from ldpaudit.audits.person.audit import AUDIT, REFUTED_COLUMNS, evidence_of
-from ldpaudit.audits.person.noise import columns_noise
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon, event_epsilon
 from ldpaudit.estimators.epsilon.release_only import release_only_evidence
 from ldpaudit.estimators.epsilon.strongest import (
@@ -34,6 +31,11 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, cloppe
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
+from ldpaudit.extras.several.files import ColumnReleases
+from ldpaudit.extras.several.person.answers import Answers
+from ldpaudit.extras.several.person.audit import AUDIT, REFUTED_COLUMNS, evidence_of
+from ldpaudit.extras.several.person.noise import columns_noise
+from ldpaudit.extras.several.related import OverReleases
 from ldpaudit.mechanisms import (
     DiscreteLaplace,
     DiscreteStaircase,
@@ -43,7 +45,6 @@ from ldpaudit.mechanisms import (
 )
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
 from ldpaudit.mechanisms.noise import Exponential
-from ldpaudit.release import ColumnReleases
 
 ALPHA = 0.05
 
@@ -449,8 +450,8 @@ def person_releases(
                 last = seen.releases[-1]
                 assert last.declaration is not None
                 claim = from_declaration(last.declaration, last.classes)
-                views = Views(over=OverReleases(seen, way))
-                finding = AUDIT.run(AuditContext(last, claim, Plan(draw), views=views))
+                related = OverReleases(seen, way)
+                finding = AUDIT.run(AuditContext(last, claim, Plan(draw), related))
                 text = " ".join(note.text for note in finding.notes)
                 looks = next((name for said, name in words.items() if said in text), "unclear")
                 told_apart.append(looks == noise)

@@ -18,11 +18,11 @@ from sklearn.metrics import roc_auc_score
 import ldpaudit
 from benchmarks.planted import public
 from benchmarks.runner import DATA, Array, Rng, Rows, case, heads
-from ldpaudit.datasets import read_file_columns
 from ldpaudit.extras.choose.sweep.points import read_tables, reading_of, score, simulate
 from ldpaudit.extras.choose.sweep.request import Grid, SweepRequest
 from ldpaudit.extras.learn.utility.companions import other_columns
 from ldpaudit.extras.learn.utility.learner import Learner
+from ldpaudit.extras.several.reading import read_file_columns
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling, marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding

@@ -12,17 +12,14 @@ if TYPE_CHECKING:
     from ldpaudit.datasets.probabilities import read_channel
     from ldpaudit.datasets.reading import ReadReport, read_release
     from ldpaudit.datasets.sample import affairs
-    from ldpaudit.datasets.several import ColumnsReport, read_file_columns
     from ldpaudit.datasets.writing import write_release
 
 __all__ = [
-    "ColumnsReport",
     "ReadReport",
     "affairs",
     "declare",
     "parse_declaration",
     "read_channel",
-    "read_file_columns",
     "read_release",
     "write_release",
 ]
@@ -34,7 +31,6 @@ __getattr__, __dir__ = exported(
         "probabilities": ("read_channel",),
         "reading": ("ReadReport", "read_release"),
         "sample": ("affairs",),
-        "several": ("ColumnsReport", "read_file_columns"),
         "writing": ("write_release",),
     },
 )

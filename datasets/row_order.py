@@ -17,7 +17,7 @@ from ldpaudit.release import FloatArray, IntArray
 
 _FEWEST, _MOST_BLOCKS, _MOST_PARTS = 200, 16, 200
 # Labels that are compared, the commonest ones, and rows.
-_MOST_CLASSES, _MOST_ROWS = 8, 4_000_000
+_MOST_CLASSES, _MOST_ROWS_ORDERED = 8, 4_000_000
 # Standard deviations: of an agreement that is chance, and of one that no shift has by chance (that
 # the best of 10⁸ shifts is above it has probability 6e-8).
 _CHANCE, _SURE = 3.0, 8.0
@@ -34,7 +34,7 @@ def check_row_order(released: IntArray, truth: IntArray, parts: Sequence[int] = 
     n = len(released)
     many = 1 < len(parts) <= _MOST_PARTS and min(parts) >= _FEWEST and sum(parts) == n
     blocks = min(_MOST_BLOCKS, n // _FEWEST)
-    if blocks < 2 or n > _MOST_ROWS:
+    if blocks < 2 or n > _MOST_ROWS_ORDERED:
         return
     ends = np.cumsum([0, *parts]) if many else np.linspace(0, n, blocks + 1).astype(np.int64)
     own = _own_agreement(released, truth, ends)

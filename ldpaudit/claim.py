@@ -1,6 +1,6 @@
-"""From a claim in any of its forms to a declaration: of one private column, or of several."""
+"""From a claim in any of its forms to the declaration of a private column."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.listing import DEFAULT, EXPLICIT, UNKNOWN
 from ldpaudit.mechanisms.registry import families, full_name, traits_of
 from ldpaudit.options import AS_FOUND, ClaimOptions, FileOptions, LabelOptions, parse_label
-from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
+from ldpaudit.release import Declaration, LabelDeclaration
 
 _CLAIM: Final = tuple(field.name for field in fields(ClaimOptions))
 _NO_CHANNEL: Final = {"epsilon", "noise", "labels"}
@@ -168,20 +168,3 @@ def claim_of_column(
         )
     own = stated_claim(column, files)
     return own.mechanism, own.by
-
-
-def claims_of_columns(
-    columns: Sequence[LabelOptions], mechanism: Claim, files: FileOptions = AS_FOUND
-) -> ColumnsDeclaration | None:
-    """Return the claims about several private columns, None where the options claim nothing."""
-    own = [bool(one.stated()) for one in columns]
-    if any(own) and not all(own):
-        raise InputError(
-            "Give the claim of each private column (--label NAME:rr:epsilon=1), or of none."
-        )
-    claims = [
-        LabelDeclaration(one.label, *claim_of_column(one, mechanism, files)) for one in columns
-    ]
-    if not claims or any(one.mechanism is None for one in claims):
-        return None
-    return ColumnsDeclaration(tuple(claims))

@@ -32,6 +32,7 @@ QUICK = (
     "tests/commands/declare",
     "tests/commands/test_end_to_end.py",
     "tests/commands/test_taken_out.py",
+    "tests/pipeline/test_trees.py",
 )
 # The sources are installed in place, and would be found beside the copy.
 _HERE_ALONE = """import sys

@@ -46,7 +46,7 @@ from ldpaudit.errors import InputError
 from ldpaudit.work.limits import COLUMNS, RUN_ROWS
 
 _BYTES_AT_ONCE, _BUFFER = 1 << 25, 1 << 20
-_MOST_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
+_MOST_BATCH_ROWS, _LEAST_ROWS = 1 << 16, 1 << 6
 # Bytes of texts, each of which may stand in many rows, that are unpacked at once.
 _REPEATED_AT_ONCE: Final = 1 << 28
 # Entries of a Parquet schema for one column of lists; a column of numbers has one.
@@ -232,7 +232,7 @@ class ParquetFiles(TableSource):
                 width += size
         rows = _BYTES_AT_ONCE * metadata.num_rows / max(width, 1)
         most = min(allowed() / 4, _REPEATED_AT_ONCE) / longest
-        rows = min(max(rows, _LEAST_ROWS), most, _MOST_ROWS)
+        rows = min(max(rows, _LEAST_ROWS), most, _MOST_BATCH_ROWS)
         return max(int(rows), 1)
 
     def _longest(self, path: str, number: int, chunk: Any) -> int:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from ldpaudit.api.reading import notes_of, read_columns, read_repeated, replays_of
+from ldpaudit.api.reading import notes_of, read_column, replays_of
+from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
 from ldpaudit.options import AuditOptions, PlanOptions, ReleaseOptions, texts_of
 from ldpaudit.randomness import seed_from
+from ldpaudit.release import Release
 from ldpaudit.result import AuditResult, Note
 from ldpaudit.work.memory import size_of
 from ldpaudit.work.notebook import notebook_progress
@@ -27,7 +29,8 @@ if TYPE_CHECKING:
 
     from ldpaudit.audits.interface import Plan
     from ldpaudit.judging.policy import Policy
-    from ldpaudit.pipeline.nodes import Node
+    from ldpaudit.pipeline.trees import Tree
+    from ldpaudit.receipt.found import Replay
     from ldpaudit.release import Slices
     from ldpaudit.work.memory import Scratch
     from ldpaudit.work.tasks import Pool
@@ -153,13 +156,14 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
     policy = policy_of(options)
     options = with_before(options, policy)
     with Scratch() as scratch, cluster_of(options, scratch, options.progress) as tasks:
-        node, notes = _tree(every, options, progress)
-        place = every[0] if len(every) == 1 else every
-        rows = node.leaves[0].places
-        slices = read_slices(place, options.slices, options, rows) if len(every) == 1 else ()
-        plan = plan_of(options, seed_of(options, node.leaves[0].sha256), slices)
+        released, replay, notes = _read(every, options, progress)
+        first = released if isinstance(released, Release) else released.leaves[0]
+        slices: tuple[Slices, ...] = ()
+        if len(every) == 1:
+            slices = read_slices(every[0], options.slices, options, first.places)
+        plan = plan_of(options, seed_of(options, first.sha256), slices)
         result = audit(
-            node,
+            released,
             plan,
             policy,
             only=options.only,
@@ -170,35 +174,38 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
             stop=stop,
             tasks=tasks,
             outsiders=outsiders,
+            replay=replay,
         )
     return result
 
 
-def _tree(
+@unchanged()
+def _read(
     releases: Sequence[Any], options: AuditOptions, progress: Progress
-) -> "tuple[Node, tuple[Note, ...]]":
-    """Return the tree of what was given, and what its reader says."""
-    from ldpaudit.datasets.several import ColumnsReport
-    from ldpaudit.pipeline.nodes import node_of, nodes_of, with_replays
+) -> "tuple[Release | Tree, Replay | None, tuple[Note, ...]]":
+    """Return what was given, what drawing a column's noise again found, and the reader's notes."""
+    from ldpaudit.pipeline.trees import trees
 
     if len(releases) > 1:
-        files, notes = read_repeated(releases, options, progress)
-        node = nodes_of(files, options.answers)
-        return with_replays(node, replays_of(releases, options)), notes
-    reading = read_columns(releases[0], options)
+        tree, notes = trees(f"{len(releases)} releases").read(releases, options, progress)
+        return tree.with_replays(replays_of(releases, options)), None, notes
+    reading = read_column(releases[0], options)
+    if isinstance(reading, tuple):
+        source, number = reading
+        what = f"{number} private columns: name one of them (--label)"
+        tree, notes = trees(what).read([source], options, progress)
+        return tree.with_replays(replays_of(releases, options)), None, notes
     for remark in reading.remarks:
         progress.remark(remark)
-    if isinstance(reading, ColumnsReport):
-        node = node_of(reading.file)
-        return with_replays(node, replays_of(releases, options)), notes_of(reading)
-    one = reading.release
+    release = reading.release
     if options.public_posterior is not None or options.canaries is not None:
         from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
 
-        one = with_public_posterior(one, options.public_posterior, options)
-        one = with_canaries(one, options.canaries, options)
-    node = node_of(one)
-    return with_replays(node, replays_of(releases, options, one)), notes_of(reading)
+        release = with_public_posterior(release, options.public_posterior, options)
+        release = with_canaries(release, options.canaries, options)
+    (replay,) = replays_of(releases, options, release)
+    replay = None if replay is None else replay.of(release.label)
+    return release, replay, notes_of(reading)
 
 
 @contextmanager

@@ -1,46 +1,51 @@
-"""A release as the options describe it: one private column, or several."""
+"""A release of one private column as the options describe it."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ldpaudit.claim import claim_of_column, claims_of_columns
+from ldpaudit.claim import claim_of_column
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.options import (
     AS_FOUND,
     AuditOptions,
     FileOptions,
-    LabelOptions,
     PlanOptions,
     ReleaseOptions,
     named_columns,
-    option_name,
     texts_of,
 )
-from ldpaudit.release import ColumnsDeclaration, DeclaredColumns, FileColumns, Release
+from ldpaudit.release import ColumnsDeclaration, DeclaredColumns, Release
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
     from ldpaudit.datasets.formats.tables import TableSource
     from ldpaudit.datasets.reading import ReadReport
-    from ldpaudit.datasets.several import ColumnsReport, HashedIds
     from ldpaudit.receipt.found import Replay
-    from ldpaudit.release import ReleasedFiles
-    from ldpaudit.work.progress import Progress
 
-T = TypeVar("T", Release, FileColumns)
-
-_OF_ONE = ("original", "synthetic", "held_out", "public", "public_posterior", "canaries")
+OF_ONE_COLUMN = ("original", "synthetic", "held_out", "public", "public_posterior", "canaries")
 """Options about a release of one private column."""
+
+
+class Remarked(Protocol):
+    """What was read, with what its reader should know."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What may be of use."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong."""
 
 
 def read_with(
     release: Any,
     options: ReleaseOptions,
-    keyed: "HashedIds | None" = None,
+    keyed: Callable[[Any], Any] | None = None,
     test: Any = None,
 ) -> "ReadReport":
     """Read a release of one private column with what the options say about it."""
@@ -53,7 +58,7 @@ def read_with(
     if len(columns) > 1 or len(truths) > 1:
         raise InputError("One private column (--label) is read here; name one of them.")
     column = columns[0] if columns else None
-    claim, by = claim_of_column(column, options.mechanism, _files(options))
+    claim, by = claim_of_column(column, options.mechanism, files_of(options))
     return read_release(
         release,
         label=None if column is None else column.label,
@@ -61,53 +66,34 @@ def read_with(
         declaration=claim,
         by=by,
         keyed=keyed,
-        **_stated(options, test),
+        **stated(options, test),
     )
 
 
 @unchanged()
-def read_columns(
-    release: Any,
-    options: ReleaseOptions,
-    keyed: "HashedIds | None" = None,
-    test: Any = None,
-) -> "ReadReport | ColumnsReport":
-    """Read a release with all private columns that the options name, or else that it declares."""
-    # ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
-    # release with true labels.
-    columns = named_columns(options)
+def read_column(release: Any, options: ReleaseOptions) -> "ReadReport | tuple[Any, int]":
+    """Read a release that has one private column.
+
+    Where several are named or declared, return the release, opened, and how many they are.
+    """
     source, declared = opened(release, options)
-    names = () if declared is None else declared.names
-    columns = columns or tuple(LabelOptions(label=name) for name in names)
-    if len(columns) < 2:
-        report = read_with(source, options, keyed, test)
-        return replace(report, release=_with_epsilon(report.release, declared))
-    from ldpaudit.datasets import read_file_columns
-
-    for name in _OF_ONE:
-        if getattr(options, name, None) is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} is about one private column; audit that one alone "
-                "(--label)."
-            )
-    several = read_file_columns(
-        source,
-        declaration=claims_of_columns(columns, options.mechanism, _files(options)),
-        keyed=keyed,
-        labels=[one.label for one in columns],
-        truth_column=texts_of(options.truth_column, "true label"),
-        **_stated(options, test),
-    )
-    return replace(several, file=_with_epsilon(several.file, declared))
+    columns = named_columns(options) or (() if declared is None else declared.names)
+    if len(columns) > 1:
+        return source, len(columns)
+    report = read_with(source, options)
+    every = declared_epsilon(report.release.declared, declared)
+    return replace(report, release=replace(report.release, declared=every))
 
 
-def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
-    """Return a release with the ε of all columns that its file declares, if some are left out."""
+def declared_epsilon(
+    columns: DeclaredColumns | None, declared: ColumnsDeclaration | None
+) -> DeclaredColumns | None:
+    """Return all columns that a file declares with their ε, where some of them are left out."""
     from ldpaudit.mechanisms.joint import from_declaration
     from ldpaudit.mechanisms.registry import from_declaration as one_column
 
-    if release.declared is None or declared is None:
-        return release
+    if columns is None or declared is None:
+        return columns
     together, labels = declared.joint is not None, declared.labels
     claims: dict[tuple[str, ...], float | None] = {}
     for part in [labels] if together else [(one,) for one in labels]:
@@ -119,7 +105,7 @@ def _with_epsilon(release: T, declared: ColumnsDeclaration | None) -> T:
                 if together
                 else one_column(part[0].mechanism, ()).epsilon
             )
-    return replace(release, declared=DeclaredColumns(claims))
+    return DeclaredColumns(claims)
 
 
 def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclaration | None]:
@@ -131,16 +117,17 @@ def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclarati
     if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
         release = release.read_all()
     with held_to(getattr(options, "memory", None)):
-        table = open_source(release, options.projection, _files(options))
+        table = open_source(release, options.projection, files_of(options))
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     return table if isinstance(release, str | os.PathLike) else release, declared
 
 
-def _files(options: ReleaseOptions) -> FileOptions:
+def files_of(options: ReleaseOptions) -> FileOptions:
+    """Return how files are to be read."""
     return options.files if isinstance(options, FileOptions) else AS_FOUND
 
 
-def _stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
+def stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
     """Return what the options say about a release, as its reader takes it."""
     # ``test``: rows outside of the release with true labels.
     from ldpaudit.mechanisms.joint import marginal_claims
@@ -162,60 +149,17 @@ def _stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
         "test": test,
         "public": options.public if isinstance(options, AuditOptions) else None,
         "projection": options.projection,
-        "files": _files(options),
+        "files": files_of(options),
         "memory": options.memory if isinstance(options, PlanOptions) else None,
         "coding": DeclaredCoding,
         "marginals": marginal_claims,
     }
 
 
-def notes_of(reading: "ReadReport | ColumnsReport") -> tuple[Note, ...]:
+def notes_of(reading: Remarked) -> tuple[Note, ...]:
     """Return the reader's remarks and warnings as notes."""
     remarks = tuple(Note.info("reading", text) for text in reading.remarks)
     return remarks + tuple(Note.warning("reading", text) for text in reading.warnings)
-
-
-@unchanged()
-def read_repeated(
-    releases: Sequence[Any], options: AuditOptions, progress: "Progress"
-) -> "tuple[ReleasedFiles, tuple[Note, ...]]":
-    """Read several releases of the same people, and what their reader should know."""
-    from ldpaudit.datasets.companions import UnknownIdError
-    from ldpaudit.datasets.several import HashedIds, join_releases
-
-    places = [os.fspath(one) for one in releases if isinstance(one, str | os.PathLike)]
-    if len(set(places)) < len(places):
-        raise InputError("Each release must be named once: the same file is given twice.")
-    for name in (*_OF_ONE, "slices"):
-        if getattr(options, name):
-            raise InputError(
-                f"{option_name(options, name)} is about a single release; audit that one alone."
-            )
-    # One file of true labels for all releases, or one for each in order.
-    truth = options.truth
-    truths = list(truth) if isinstance(truth, list | tuple) else [truth] * len(releases)
-    if len(truths) != len(releases):
-        raise InputError(
-            "--truth is given once, for true labels that do not change, or once for each release "
-            f"in order. Got {len(truths)} for {len(releases)} releases."
-        )
-    hashed, readings, notes = HashedIds(), [], list[Note]()
-    for number, (source, own) in enumerate(zip(releases, truths, strict=True), start=1):
-        progress.step(f"reading release {number}")
-        try:
-            reading = read_columns(source, replace(options, truth=own), hashed)
-        except InputError as error:
-            alone = isinstance(error, UnknownIdError) and not isinstance(truth, list | tuple)
-            hint = " Give --truth once for each release, in order." if alone else ""
-            raise InputError(f"Release {number}: {error}{hint}") from None
-        readings.append(reading)
-        for note in notes_of(reading):
-            notes.append(note.model_copy(update={"text": f"Release {number}: {note.text}"}))
-            if note.level == "info":
-                progress.remark(notes[-1].text)
-    files = join_releases(readings)
-    _check_private_in_all(files)
-    return files, tuple(notes)
 
 
 def replays_of(
@@ -237,7 +181,7 @@ def replays_of(
     posterior = None
     if one is not None and one.places is None and options.id_column is None:
         posterior = one.public_posterior
-    person, files = options.id_column, _files(options)
+    person, files = options.id_column, files_of(options)
     found: list[Replay | None] = []
     for source, own in zip(releases, every, strict=True):
         table = None if own is None else _with_receipt(source, files)
@@ -282,19 +226,3 @@ def check_keys(replays: "Sequence[Replay | None]") -> None:
             "Two of the releases were drawn from one key, so what differs between them reveals "
             "labels: publish one of them, and make the other again."
         )
-
-
-def _check_private_in_all(files: "ReleasedFiles") -> None:
-    """Refuse a file that holds a private column of another one undeclared, perhaps as it is."""
-    leaves = [f.columns if isinstance(f, FileColumns) else (f,) for f in files.files]
-    private = [{leaf.label: None for leaf in own} for own in leaves]
-    for number, own in enumerate(leaves, start=1):
-        held = {column.name for leaf in own for column in leaf.columns} - private[number - 1].keys()
-        for other, labels in enumerate(private, start=1):
-            for name in labels:
-                if name in held:
-                    raise InputError(
-                        f"Column {name!r} is private in release {other}, and release {number} "
-                        "holds it undeclared: declare it there, too (ldpaudit declare), or leave "
-                        "it out of the release."
-                    )

@@ -26,7 +26,7 @@ from ldpaudit.numeric_labels import NumericCoding, NumericView
 from ldpaudit.result.before_after import ColumnShare, ColumnShares, Confusion, ConfusionEntry
 from ldpaudit.result.stated import INDEPENDENT
 
-_MOST_ROWS: Final = 20_000
+_MOST_ROWS_EXPLAINED: Final = 20_000
 _MOST_ARRAYS: Final = 64
 """Of a wider table those that go most clearly with the true label, by a few rows."""
 _FEW_ROWS: Final = 5_000
@@ -70,7 +70,7 @@ def column_shares(context: AuditContext) -> ColumnShares | None:
     release = context.release
     if release.truth is None or release.bags is not None or not release.features.width:
         return None
-    rows = context.sample(np.arange(len(release)), _MOST_ROWS, "before and after")
+    rows = context.sample(np.arange(len(release)), _MOST_ROWS_EXPLAINED, "before and after")
     part, names = release.take(rows), dict(_names(context))
     numbers, truth = part.numeric, part.truth
     assert truth is not None

@@ -5,6 +5,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import Any, Final, Literal, Protocol, TypeVar
@@ -15,19 +16,10 @@ import numpy.typing as npt
 from ldpaudit.arrays import BoolArray, FloatArray, HalfArray
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
 from ldpaudit.randomness import child_generator
 from ldpaudit.receipt.found import Replay
-from ldpaudit.release import (
-    Bags,
-    ColumnReleases,
-    FileColumns,
-    IndexArray,
-    IntArray,
-    Release,
-    Slices,
-)
+from ldpaudit.release import Bags, IndexArray, IntArray, Release, Slices
 from ldpaudit.result import Bound, Curve, Estimate, Finding, Histogram, Note, merged
 from ldpaudit.work.memory import most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
@@ -106,72 +98,15 @@ class Plan:
     effort: Effort = field(default_factory=_effort)
 
 
-@dataclass(frozen=True)
-class Companions:
-    """The other private columns of a release, where it has several.
+class Related(Protocol):
+    """What else was released of the same people: other columns of the file, or other releases."""
 
-    Attributes
-    ----------
-    file : FileColumns
-    position : int
-        Of the column that is audited.
-    claim : JointMechanism or None
-        What is claimed of all columns; None where nothing is.
-    rows : int64 array or None
-        The rows that the audit looks at; None: all.
-    """
+    @property
+    def private(self) -> AbstractSet[str]:
+        """The names of the other private columns, whose noisy values are among the features."""
 
-    file: FileColumns
-    position: int
-    claim: JointMechanism | None = None
-    rows: IndexArray | None = None
-
-    def release(self, *, alone: bool) -> Release:
-        """Return the column, or its features without the other released columns (``alone``)."""
-        file, place = self.file, self.position
-        release = file.alone(place) if alone else file.columns[place]
-        return release if self.rows is None else release.take(self.rows)
-
-    def take(self, rows: IndexArray) -> "Companions":
-        """Return the same for some of its rows."""
-        return replace(self, rows=rows if self.rows is None else self.rows[rows])
-
-
-@dataclass(frozen=True)
-class OverReleases:
-    """Several releases of the same people, and what is claimed of their noise.
-
-    Attributes
-    ----------
-    releases : ColumnReleases
-    noise : {"fresh", "remembered"} or None
-        Whether each release draws again, or repeats the answer for a label that did not change.
-    """
-
-    releases: ColumnReleases
-    noise: Literal["fresh", "remembered"] | None = None
-
-
-@dataclass(frozen=True)
-class Views:
-    """What is around the rows that an audit looks at.
-
-    Attributes
-    ----------
-    every_row : Release or None
-        The release, where the audit looks at a part of them (:func:`in_part`).
-    companions : Companions or None
-        The other private columns of its file.
-    over : OverReleases or None
-        The other releases of the same people.
-    assumes : tuple of str
-        What bounds assume besides, because of which rows these are.
-    """
-
-    every_row: Release | None = None
-    companions: Companions | None = None
-    over: OverReleases | None = None
-    assumes: tuple[str, ...] = ()
+    def take(self, rows: IndexArray) -> "Related":
+        """Return the same for some of the rows, int64 positions of shape (n,)."""
 
 
 NOT_ASKED: Final = -1  # An attack was not asked about a row.
@@ -183,17 +118,17 @@ class HeldOutGuesses:
 
     Nothing here is ever written, printed or put into a result: only counts and bounds made of
     several releases together leave a comparison.
-
-    ``outcomes``, dict from the attack's name to an int8 (n,): 1 (right), 0 (wrong) or
-    :data:`NOT_ASKED`. ``values``, dict from "<attack>.<measure>" to a float64 (n,): of attacks on
-    numeric labels: squared errors, or whether a guess was near; NaN where the attack was not asked.
-    ``halves``, int8 (n,): in which half a row is: the rows of one half are the held-out rows of one
-    fold.
     """
 
     outcomes: dict[str, npt.NDArray[np.int8]] = field(default_factory=dict, repr=False)
+    """From the attack's name to an int8 (n,): 1 (right), 0 (wrong) or :data:`NOT_ASKED`."""
     values: dict[str, FloatArray] = field(default_factory=dict, repr=False)
+    """From "<attack>.<measure>" to a float64 (n,), of attacks on numeric labels.
+
+    Squared errors, or whether a guess was near; NaN where the attack was not asked.
+    """
     halves: HalfArray = field(default_factory=lambda: np.empty(0, dtype=np.int8), repr=False)
+    """In which half a row is, int8 (n,): the rows of one half are the held-out rows of one fold."""
 
     def record(self, name: str, rows: IndexArray, right: BoolArray, halves: HalfArray) -> None:
         """Remember for which held-out rows, by position in the release, the guess was right."""
@@ -219,25 +154,25 @@ class Shared:
 
     def __init__(self) -> None:
         self.numbers: dict[Any, Any] = {}
-        self._tables: dict[bytes, Known] = {}
+        self._tables: dict[bytes, Memo] = {}
         self._guard = threading.Lock()
 
     def __reduce__(self) -> tuple[type["Shared"], tuple[()]]:
         """Return how to make one without what is known."""
         return Shared, ()
 
-    def of(self, table: bytes) -> "Known":
+    def of(self, table: bytes) -> "Memo":
         """Return what is known of a table, by its fingerprint; of two tables at most."""
         with self._guard:
-            known = self._tables.pop(table, None)
-            self._tables[table] = Known() if known is None else known
+            memo = self._tables.pop(table, None)
+            self._tables[table] = Memo() if memo is None else memo
             while len(self._tables) > _MOST_TABLES:
                 del self._tables[next(iter(self._tables))]
             return self._tables[table]
 
 
 @dataclass(frozen=True)
-class Run:
+class Execution:
     """How audits run: who hears of it, when it ends, and where it works.
 
     Attributes
@@ -263,11 +198,11 @@ class Run:
     shared: Shared | None = None
 
 
-class Known(dict[str, Any]):
-    """What is known of some rows, by key; each value is computed once, whatever thread asks."""
+class Memo(dict[str, Any]):
+    """Values computed of some rows, by key; each is computed once, whatever thread asks."""
 
-    def __init__(self, *known: Mapping[str, Any]) -> None:
-        super().__init__(*known)
+    def __init__(self, *values: Mapping[str, Any]) -> None:
+        super().__init__(*values)
         self._guard = threading.Lock()
         self._locks: dict[str, Any] = {}
 
@@ -309,11 +244,15 @@ class AuditContext:
         The mechanism that is claimed; ask its traits and methods, never its name.
     plan : Plan
         Confidence, threads, device and the other options.
-    views : Views
-        What is around these rows: all rows, the other private columns, the other releases.
-    run : Run
+    related : Related or None
+        What else was released of the same people; None: nothing.
+    whole : AuditContext or None
+        The context of all rows, where audits look at a part of them; None: these are all rows.
+    assumes : tuple of str
+        What every bound assumes because of which rows these are, in words.
+    run : Execution
         Progress, the time limit and the workers.
-    known : dict
+    memo : dict
         What :meth:`once` has computed so far, by key.
     replay : Replay or None
         What drawing the noise of this column again found; None where that was not tried.
@@ -322,14 +261,16 @@ class AuditContext:
     release: Release
     claim: Mechanism
     plan: Plan
-    views: Views = Views()
-    run: Run = field(default_factory=Run)
-    known: dict[str, Any] = field(default_factory=Known, repr=False)
+    related: Related | None = None
+    whole: "AuditContext | None" = field(default=None, repr=False)
+    assumes: tuple[str, ...] = ()
+    run: Execution = field(default_factory=Execution)
+    memo: dict[str, Any] = field(default_factory=Memo, repr=False)
     replay: Replay | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.known, Known):
-            object.__setattr__(self, "known", Known(self.known))
+        if not isinstance(self.memo, Memo):
+            object.__setattr__(self, "memo", Memo(self.memo))
 
     @property
     def proven(self) -> bool:
@@ -358,15 +299,71 @@ class AuditContext:
         release: Release,
         *,
         claim: Mechanism | None = None,
-        views: Views = Views(),
-        known: dict[str, Any] | None = None,
+        memo: dict[str, Any] | None = None,
     ) -> "AuditContext":
-        """Return the context of another release, of which nothing but ``known`` is known yet.
+        """Return the context of another release, of which nothing but ``memo`` is known yet.
 
-        Its claim is ``claim``, or this one's; what is around its rows is ``views``, or nothing.
+        Its claim is ``claim``, or this one's; nothing else was released of its people.
         """
-        known = {} if known is None else known
-        return replace(self, release=release, claim=claim or self.claim, views=views, known=known)
+        return replace(
+            self,
+            release=release,
+            claim=claim or self.claim,
+            related=None,
+            whole=None,
+            assumes=(),
+            memo={} if memo is None else memo,
+        )
+
+    def on_rows(
+        self,
+        rows: IndexArray | None,
+        *,
+        whole: "AuditContext | None" = None,
+        memo: dict[str, Any] | None = None,
+    ) -> "AuditContext":
+        """Return the context of some of these rows, or of all rows of the file.
+
+        All that belongs to the rows follows: their labels and features, their places in the file,
+        the plan's groups and the related answers. What was computed on other rows is forgotten.
+
+        Parameters
+        ----------
+        rows : int64 array of shape (m,) or None
+            Positions in ``release``. None: all rows, where this context is a part of them.
+        whole : AuditContext, optional
+            The context of all rows, where audits are to look at ``rows`` as a part of them.
+        memo : dict, optional
+            What is known of those rows, by key of :meth:`once`; default: nothing.
+
+        Returns
+        -------
+        AuditContext
+            With this one's claim, confidence and workers.
+        """
+        memo = {} if memo is None else memo
+        if rows is None:
+            every = self.whole or self
+            return replace(
+                self,
+                release=every.release,
+                plan=replace(self.plan, slices=every.plan.slices),
+                related=every.related,
+                whole=None,
+                memo=memo,
+            )
+        release = self.release.take(rows)
+        if release.places is None:
+            release = replace(release, places=rows)
+        slices = tuple(replace(one, codes=one.codes[rows]) for one in self.plan.slices)
+        return replace(
+            self,
+            release=release,
+            plan=replace(self.plan, slices=slices),
+            related=None if self.related is None else self.related.take(rows),
+            whole=whole,
+            memo=memo,
+        )
 
     def out_of_time(self) -> bool:
         """Return whether the audit must end now; one that asks and is told so must end."""
@@ -384,8 +381,8 @@ class AuditContext:
 
         It shares what several audits need, such as a fitted model: the first that asks pays for it.
         """
-        known: Any = self.known
-        value: T = known.once(key, build)
+        memo: Any = self.memo
+        value: T = memo.once(key, build)
         return value
 
     def once_for_table(self, key: str, build: Callable[[], T]) -> T:
@@ -395,8 +392,8 @@ class AuditContext:
         """
         if self.run.shared is None:
             return self.once(key, build)
-        known = self.run.shared.of(self.once("table", self._fingerprint))
-        return self.once(key, lambda: known.once(key, build))
+        memo = self.run.shared.of(self.once("table", self._fingerprint))
+        return self.once(key, lambda: memo.once(key, build))
 
     def _fingerprint(self) -> bytes:
         """Return the same for contexts with equal features, true labels, halves, seed, effort."""
@@ -450,17 +447,7 @@ def in_part(context: AuditContext) -> AuditContext:
     whole = release.bags is not None or context.run.guesses is not None
     most = most_rows(release.features.width, len(release.classes))
     rows = None if whole else rows_looked_at(len(release), plan.seed, most)
-    return context if rows is None else of_rows(context, rows, whole=release)
-
-
-def of_rows(context: AuditContext, rows: IndexArray, whole: Release | None = None) -> AuditContext:
-    """Return the context of some rows."""
-    slices = tuple(replace(one, codes=one.codes[rows]) for one in context.plan.slices)
-    companions = None if context.views.companions is None else context.views.companions.take(rows)
-    views = Views(whole, companions, context.views.over, context.views.assumes)
-    plan, release = replace(context.plan, slices=slices), context.release.take(rows)
-    placed = replace(release, places=rows if release.places is None else release.places)
-    return replace(context, release=placed, plan=plan, views=views, known={})
+    return context if rows is None else context.on_rows(rows, whole=context)
 
 
 def remembered(

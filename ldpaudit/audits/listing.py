@@ -32,14 +32,9 @@ CORE: Final[Mapping[str, str]] = {
     "power": "ldpaudit.audits.power:AUDIT",
 }
 
-# Those of one of several private columns, besides.
-OF_COLUMNS: Final[Mapping[str, str]] = {
-    "companions": "ldpaudit.audits.person.guessing:OTHER_COLUMNS",
-}
-# Those of several columns or releases of the same people together.
-OF_SEVERAL: Final[Mapping[str, str]] = {"person": "ldpaudit.audits.person.audit:AUDIT"}
-# The names that no audit of others may have.
-BUILT_IN: Final = frozenset().union(ORDER, OF_COLUMNS, OF_SEVERAL, ("columns",))
+# The names that no audit of another package may have: "companions" and "person" are audits of
+# several columns or releases, and "columns" is the section of what single columns explain.
+BUILT_IN: Final = frozenset().union(ORDER, ("columns", "companions", "person"))
 
 
 def built_in_audits() -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ldpaudit.audits.interface import AuditContext, of_rows, remembered
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
@@ -55,17 +55,19 @@ def one_channel(context: AuditContext) -> AuditContext:
     # Of a release in stages those of the first, drawn without the features; of others all rows. The
     # same context where the file has not as many rows as were released: no place tells a stage
     # then.
-    staged = context.claim.offers(StagedLabel)
-    every = context.views.every_row
-    if staged is None or len(every or context.release) != staged.rows:
+    staged, whole = context.claim.offers(StagedLabel), context.whole
+    every = context.release if whole is None else whole.release
+    if staged is None or len(every) != staged.rows:
         return context
     size = -(-staged.rows // staged.stages)
 
     def first_stage() -> AuditContext:
-        release, whole = context.release, None if every is None else every.take(np.arange(size))
-        rows = np.arange(len(release)) if release.places is None else release.places
-        part = of_rows(context, np.flatnonzero(rows < size), whole)
-        return replace(part, claim=staged.first, views=replace(part.views, assumes=(FIRST_STAGE,)))
+        places = context.release.places
+        if places is None:
+            places = np.arange(len(context.release))
+        of_all = None if whole is None else whole.on_rows(np.arange(size))
+        stage = context.on_rows(np.flatnonzero(places < size), whole=of_all)
+        return replace(stage, claim=staged.first, assumes=(FIRST_STAGE,))
 
     return context.once("first stage", first_stage)
 

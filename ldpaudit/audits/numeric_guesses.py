@@ -26,7 +26,7 @@ from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.result import Details, Estimate
 
 MIN_ROWS: Final = 40
-_MOST_ROWS: Final = 100_000  # Of each half, a random sample of so many rows is scored.
+_MOST_ROWS_SCORED: Final = 100_000  # Of each half, a random sample of so many rows is scored.
 _REFERENCE: Final = "Busa-Fekete et al. (2024), expected attack utility, for numbers"
 _GAINS: Final = ("mse_gain", "bin_advantage")
 _AGAINST_ITSELF: Final = frozenset(
@@ -65,7 +65,7 @@ def _fold(context: AuditContext, half: int) -> tuple[dict[str, RowValues], Label
     assert claim is not None
     assert labels.truth is not None
     names = "numeric-inference", "rows", str(half)
-    others = context.sample(context.half(1 - half), _MOST_ROWS, *names)
+    others = context.sample(context.half(1 - half), _MOST_ROWS_SCORED, *names)
     context.progress.step("attacking numeric labels")
     coding = labels.view.classes
     grid = LabelGrid.fit(claim, coding, labels.truth[context.half(half)])

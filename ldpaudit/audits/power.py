@@ -15,7 +15,7 @@ import numpy as np
 from ldpaudit.audits.assumptions.alone import spacing_alone
 from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.assumptions.standing import label_counts
-from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, in_part, of_rows
+from ldpaudit.audits.interface import AuditContext, BuiltIn, Part, in_part
 from ldpaudit.audits.mechanism.evidence import (
     FITTED_SHARE,
     insider_evidence,
@@ -359,7 +359,7 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
         return None
     part = in_part(context)
     rows = _counted_alone(part)
-    sizes = _smallest_sizes(context if rows is None else of_rows(part, rows), channel)
+    sizes = _smallest_sizes(context if rows is None else part.on_rows(rows), channel)
     if np.count_nonzero(sizes) < 2:
         return None
     claimed = Claimed(sizes, channel, _limit_of(context, channel))
@@ -374,7 +374,7 @@ def _counted_alone(context: AuditContext) -> IndexArray | None:
     codes = noise_clusters(context)
     rows = None if codes is None else one_of_each(codes, context.rng("counted rows"))
     whole = len(context.release) <= _HEAD
-    head = context if whole else of_rows(context, np.arange(_HEAD))
+    head = context if whole else context.on_rows(np.arange(_HEAD))
     spacing = spacing_alone(head)
     if spacing is None:
         return rows

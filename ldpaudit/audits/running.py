@@ -10,7 +10,7 @@ from typing import Any, Final, get_args
 
 from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
-from ldpaudit.audits.interface import Audit, AuditContext, Counts, Known, Need, Plan
+from ldpaudit.audits.interface import Audit, AuditContext, Counts, Memo, Need, Plan
 from ldpaudit.audits.listing import BUILT_IN
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.mechanisms import Mechanism
@@ -193,10 +193,8 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
     counts, needs = _stated(name, audit)
     try:
         with _watched(name):
-            if "order" in needs and context.views.every_row is not None:
-                known = context.once("in order", Known)
-                views = replace(context.views, every_row=None)
-                context = context.of(context.views.every_row, views=views, known=known)
+            if "order" in needs and context.whole is not None:
+                context = context.on_rows(None, memo=context.once("in order", Memo))
             if counts == "people":
                 context = one_row_of_each_group(context)
             if name not in BUILT_IN:
@@ -218,9 +216,9 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
 
 def part_notes(context: AuditContext) -> Iterator[Note]:
     """Yield notes on the rows that were looked at, where those are not all."""
-    whole, guesses = context.views.every_row, context.run.guesses
-    part = f"{len(context.release):,} of the {len(whole or ()):,} rows"
-    if whole is not None:
+    guesses = context.run.guesses
+    if context.whole is not None:
+        part = f"{len(context.release):,} of the {len(context.whole.release):,} rows"
         yield Note.info(
             "reading",
             f"Audits looked at {part}: the first {FIRST_ROWS:,}, and runs of {RUN} that follow "

@@ -49,7 +49,7 @@ OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 """The checks that only a fault in the release code fails, or chance."""
 _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
-_RARE, _MOST_ROWS = 0.01, 1e9
+_RARE, _MOST_ROWS_ADVISED = 0.01, 1e9
 _ROWS_NEEDED, _WITH_TRUTH = "power.rows_needed", "power.with_truth.min_detectable_excess"
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
@@ -92,17 +92,17 @@ def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple
         found.append(TEXTS["no_check"])
     found = found or [TEXTS["read_on"]]
     open_ones = [check for check in grave if check.level == "error"]
-    advice = advice_step(case.policy) if case.known.advisable and open_ones else None
+    advice = advice_step(case.policy) if case.circumstances.advisable and open_ones else None
     return with_advice(found, advice, MOST)
 
 
 def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
     ordered, claim = case.evidence.estimates.get(ORDERED), case.claim
     changes = [TEXTS["shuffle"]] if ordered is not None and ordered.value else []
-    changes += case.known.changes
+    changes += case.circumstances.changes
     if changes:
         yield " ".join([*changes, TEXTS["then"]])
-    elif case.known.declared:
+    elif case.circumstances.declared:
         yield PUBLISH
     elif claim.epsilon is None:
         yield TEXTS["publish"].format(declaration="")
@@ -111,7 +111,7 @@ def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
         options = f" --mechanism {claim.name} --epsilon {claim.epsilon:.12g}" if simple else ""
         yield DECLARE + TEXTS["declare_command"].format(options=options)
     yield TEXTS["not_again"]
-    if not case.known.truth:
+    if not case.circumstances.truth:
         yield TEXTS["look_closer"]
     for check in checks:
         if check.verdict == "inconclusive":  # And only warns.
@@ -134,13 +134,13 @@ def _after_failure(case: Case, facts: Mapping[str, Any], grave: Sequence[Check])
 
 
 def _to_decide(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> Iterator[str]:
-    known = case.known
-    if known.stopped:
+    circumstances = case.circumstances
+    if circumstances.stopped:
         yield TEXTS["to_the_end"]
     for check in grave:
-        if check.verdict == "inconclusive" and not known.stopped:
+        if check.verdict == "inconclusive" and not circumstances.stopped:
             yield from said(case, facts, check)
-    if known.holds_truth:
+    if circumstances.holds_truth:
         yield TEXTS["without_truth"]
     warned = [check for check in grave if check.level == "warn"]
     for check in warned:
@@ -192,7 +192,7 @@ def missing_audit(case: Case, check: Check) -> str | None:
         audit = "mechanism"
     else:
         audit = None if POWER in check.evidence else "power"
-    return None if audit is None or case.known.absence(audit) is None else audit
+    return None if audit is None or case.circumstances.absence(audit) is None else audit
 
 
 def _bounded(check: Check) -> bool:
@@ -201,18 +201,24 @@ def _bounded(check: Check) -> bool:
 
 def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
     """Return what rows may ask of a case: true or not, or a number or words to repeat."""
-    estimates, known, claimed = case.evidence.estimates, case.known, case.claim.epsilon
+    estimates = case.evidence.estimates
+    circumstances = case.circumstances
+    claimed = case.claim.epsilon
     failed = {check.id for check in checks if check.verdict == "fail"}
     value = {name: estimate.value for name, estimate in estimates.items()}
     fit: dict[str, Any] = {}
-    if known.counts is not None and known.channel is not None and failed & set(_REFUTING):
-        fit = fits.signs(known.counts, known.channel)
-    if known.noise_step or known.columns_step:
+    if (
+        circumstances.counts is not None
+        and circumstances.channel is not None
+        and failed & set(_REFUTING)
+    ):
+        fit = fits.signs(circumstances.counts, circumstances.channel)
+    if circumstances.noise_step or circumstances.columns_step:
         fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
     return {
         **fit,
-        "truth": known.truth,
+        "truth": circumstances.truth,
         "no_claim": claimed is None,
         "infinite_claim": claimed == math.inf,
         "seed_found": "guessable-seed" in failed,
@@ -224,12 +230,12 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
         "counted_rows": stated.COUNTED_ROWS in value,
-        "noise_step": known.noise_step,
-        "columns_step": known.columns_step,
-        "changed_by": known.changed_by or "features",
-        "may_be_made": known.may_be_made,
+        "noise_step": circumstances.noise_step,
+        "columns_step": circumstances.columns_step,
+        "changed_by": circumstances.changed_by or "features",
+        "may_be_made": circumstances.may_be_made,
         # One ε for all rows explains nothing where noise is not the same for all.
-        "one_noise": not known.noise_step
+        "one_noise": not circumstances.noise_step
         or ("claimed-channel" in failed and value.get(stated.FEATURE_BLIND_TEST, 1.0) > _RARE),
         **{name: f"assumptions.{name}" in value for name in _DOUBTS},
     }
@@ -237,14 +243,14 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
 
 def facts_about(case: Case, check: Check) -> dict[str, Any]:
     """Return what rows may ask of a check."""
-    missing, known = missing_audit(case, check), case.known
+    missing, circumstances = missing_audit(case, check), case.circumstances
     audit = missing or audit_behind(check.id) or "label-inference"
     limit = check.limit
     facts = {
         "audit": audit,
-        "absence": known.absence(audit),
-        "missing_by_only": missing is not None and known.left_out.get(missing) == "--only",
-        "missing_by_skip": missing is not None and known.left_out.get(missing) == "--skip",
+        "absence": circumstances.absence(audit),
+        "missing_by_only": missing is not None and circumstances.left_out.get(missing) == "--only",
+        "missing_by_skip": missing is not None and circumstances.left_out.get(missing) == "--skip",
         "lacking": check.id == "features-reveal-label" or not check.evidence,
         "declared_too_much": check.confidence is None and limit is not None,
         "limit": "" if limit is None else number(limit, "down"),
@@ -263,7 +269,7 @@ def facts_about(case: Case, check: Check) -> dict[str, Any]:
 
 def _leading_back(case: Case) -> str:
     """Return the columns that may lead back to a person: by name where their names are known."""
-    columns = [name for names in case.known.concerns.values() for name in names]
+    columns = [name for names in case.circumstances.concerns.values() for name in names]
     if not columns:
         return "the columns that number the rows, ids, exact dates and free text"
     return f"the column{'s' if len(columns) > 1 else ''} {named(columns)}"
@@ -274,7 +280,7 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     evidence, claim, audit = case.evidence, case.claim, case.policy.audit
     alpha = 1 - (check.confidence or audit.confidence)
     allowed = audit.max_undetected_excess.or_default().at(claim.epsilon or 0.0)
-    given = [] if case.known.truth else ["the true labels (--truth)"]
+    given = [] if case.circumstances.truth else ["the true labels (--truth)"]
     public = "public model" in claim.traits.needs
     given.append(
         "the public model that the mechanism used (--public-posterior)"
@@ -301,7 +307,7 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
         "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason
         or stated.UNKNOWN_COLUMNS in evidence.estimates,
         "lacking": missing is not None and not doubted and not refuted,
-        "weak": case.known.truth and not closed,
+        "weak": case.circumstances.truth and not closed,
         "allowed": number(allowed),
         "rows_more": _rows(0, more),
         "rows_needed": _rows(case.rows, more),
@@ -314,7 +320,7 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
 
 def _rows(have: int, more: float | None) -> str:
     """Return so many rows and some more, in words; empty where no number of rows would do."""
-    return rows(have + more) if more is not None and 0 < more < _MOST_ROWS else ""
+    return rows(have + more) if more is not None and 0 < more < _MOST_ROWS_ADVISED else ""
 
 
 def _of_attack(case: Case, check: Check, limit: float) -> dict[str, Any]:
@@ -331,7 +337,7 @@ def _of_attack(case: Case, check: Check, limit: float) -> dict[str, Any]:
     gap = abs(score.value - limit)
     # The width of an interval falls with the root of the rows.
     needed = math.inf if gap <= 0 else case.rows * (1.05 * half / gap) ** 2
-    if case.rows < needed < _MOST_ROWS:
+    if case.rows < needed < _MOST_ROWS_ADVISED:
         step = 10 ** (math.floor(math.log10(needed)) - 1)
         facts["rows_enough"] = rows(math.ceil(needed / step) * step)
     return facts | {"interval": True}

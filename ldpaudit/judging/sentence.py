@@ -36,8 +36,8 @@ def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
         text = f"{VERDICTS['fail']}, {waived_words(accepted[0])}: {what}."
     else:
         text = f"{VERDICTS[verdict]}: {_reassurance(checks, case)}."
-        if case.known.replay is not None and case.known.proven:
-            text = f"{replayed(case.known.replay)}{_exact(case)}"
+        if case.circumstances.replay is not None and case.circumstances.proven:
+            text = f"{replayed(case.circumstances.replay)}{_exact(case)}"
     warnings = warnings_of(checks)
     if warnings and verdict != "fail":  # Silence over a failed check would contradict the page.
         first, left = warnings[0], len(warnings) - 1

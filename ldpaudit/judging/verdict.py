@@ -13,20 +13,17 @@ from dataclasses import dataclass
 from ldpaudit.judging.advice import CLAIM_CHECKS, missing_audit, next_steps
 from ldpaudit.judging.checks.interface import Case, Circumstances, Draft, Evidence
 from ldpaudit.judging.checks.listing import draft_checks
-from ldpaudit.judging.node_words import of_strata
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.waivers import apply_waivers
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.result import (
-    AuditResult,
     Check,
     CheckLevel,
     Family,
     Note,
     Verdict,
     decision_of,
-    overall,
     verdict_of,
 )
 from ldpaudit.result.numbers import percent
@@ -51,6 +48,21 @@ class Judgement:
     families: tuple[Family, ...] = ()
 
 
+@dataclass(frozen=True)
+class Answered:
+    """The checks of a policy, answered by the evidence."""
+
+    case: Case
+    checks: tuple[Check, ...]
+    notes: tuple[Note, ...]
+    families: tuple[Family, ...]
+
+    def judgement(self, verdict: Verdict, sentence: str, next_steps: Sequence[str]) -> Judgement:
+        """Return the judgement that follows."""
+        steps = tuple(next_steps)
+        return Judgement(verdict, sentence, steps, self.checks, self.notes, self.families)
+
+
 def judge(
     policy: Policy,
     claim: Mechanism,
@@ -59,16 +71,24 @@ def judge(
     rows: int,
     sha256: str | None,
     today: datetime.date,
-    known: Circumstances | None = None,
-    strata: Sequence[AuditResult] = (),
+    circumstances: Circumstances | None = None,
 ) -> Judgement:
-    """Judge the evidence by the policy."""
-    # ``claim``: what the release declares; ``rows``: the release's number of rows; ``sha256``,
-    # ``today``: the release's digest and the date: waivers hold for one release until they expire;
-    # ``known``: how the release was audited: advice depends on it, the verdict does where audits
-    # were left out or stopped; ``strata``: each judged by its own claim, where a column has several
-    # channels.
-    case = Case(policy, claim, evidence, rows, known or Circumstances(), by_strata=bool(strata))
+    """Judge the evidence by the policy; parameters as of :func:`answered`."""
+    case = Case(policy, claim, evidence, rows, circumstances or Circumstances())
+    found = answered(case, sha256, today)
+    verdict = verdict_of(found.checks)
+    words = sentence(verdict, found.checks, case)
+    steps = next_steps(decision_of(verdict, found.checks), case, found.checks)
+    return found.judgement(verdict, words, steps)
+
+
+def answered(case: Case, sha256: str | None, today: datetime.date) -> Answered:
+    """Return the answers of the checks that a policy asks.
+
+    ``sha256``, ``today``: the release's digest and the date: waivers hold for one release until
+    they expire. How the release was audited matters where audits were left out or stopped.
+    """
+    policy = case.policy
     checks, families = decided(draft_checks(case), policy)
     checks = [_as_audited(check, case) for check in checks]
     checks, notes = apply_waivers(checks, policy.waivers, sha256, today)
@@ -79,23 +99,15 @@ def judge(
     ]
     if refuted:  # By the least certain refutation.
         notes.append(Note.warning("policy", _REFUTED.format(confidence=percent(min(refuted)))))
-    verdict = overall(checks, strata)
-    decision = decision_of(verdict, [*checks, *(c for part in strata for c in part.checks)])
-    own = verdict_of(checks) if any(c.level == "error" for c in checks) or not strata else "pass"
-    # Where the strata decide, its own checks say nothing.
-    words = sentence(verdict, checks, case) if own == verdict else ""
-    steps = next_steps(decision, case, checks) if decision_of(own, checks) == decision else ()
-    if strata:
-        words, steps = of_strata(words, steps, verdict, decision, checks, strata)
-    return Judgement(verdict, words, steps, tuple(checks), tuple(notes), tuple(families))
+    return Answered(case, tuple(checks), tuple(notes), tuple(families))
 
 
 def _as_audited(check: Check, case: Case) -> Check:
     """Return a check that names the audit that is missing, and does not pass where one stopped."""
     # A violation stays one: its bound holds at the level that was set before the audit began.
-    stopped = case.known.stopped
+    stopped = case.circumstances.stopped
     audit = missing_audit(case, check) if check.verdict == "inconclusive" else None
-    absence = None if audit is None else case.known.absence(audit)
+    absence = None if audit is None else case.circumstances.absence(audit)
     if absence is not None:
         alone = audit in {record.id for record in stopped}
         reason = absence if alone else f"{check.reason}, because {absence}"

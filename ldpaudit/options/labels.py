@@ -18,12 +18,13 @@ class LabelOptions:
     mechanism: str | None = None
     """Its name as it was typed, unchecked: full or short."""
     epsilon: float | None = None
+    """ε in nats."""
     noise: float | None = None
-    """``epsilon`` and ``noise``: ε in nats, or λ."""
+    """λ."""
     classes: str | tuple[Any, ...] | None = None
     """``A,B,…``, or the labels one by one."""
     unperturbed: str | tuple[Any, ...] | None = None
-    """Labels that stay as they are, likewise."""
+    """Labels that stay as they are, given like ``classes``."""
     labels: str | None = None
     """The range of numbers, ``LO:HI`` or ``LO:HI:STEP``."""
     prior: Path | None = None
@@ -37,7 +38,7 @@ class LabelOptions:
     by: str | None = None
     """A public column: rows with different values of it have channels of their own."""
     strata: "Mapping[str, LabelOptions]" = field(default_factory=dict)
-    """From these values, as text, to what is stated of their channels; only a plan states them."""
+    """From the values of ``by``, as text, to what is stated of their channels; only a plan does."""
 
     def stated(self) -> dict[str, Any]:
         """Return what is stated besides the column and its strata, by the fields' names."""

@@ -1,4 +1,4 @@
-"""One audit of a tree of a person's answers: of every part first, then of the node itself."""
+"""One audit of a private column of one release: its claim, its audits, its judgement."""
 
 import datetime
 import importlib.metadata
@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-import numpy as np
-
 import ldpaudit
 from ldpaudit.audits.alignment import Fit, truth_fit
 from ldpaudit.audits.assumptions.rows import clusters, tested
@@ -22,55 +20,47 @@ from ldpaudit.audits.before_after import column_shares, confusion
 from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import (
     AuditContext,
+    Execution,
     HeldOutGuesses,
     Plan,
-    Run,
+    Related,
     Shared,
-    collected,
     in_part,
 )
-from ldpaudit.audits.listing import BUILT_IN, OF_COLUMNS, OF_SEVERAL, ORDER, built_in_audits
+from ldpaudit.audits.listing import BUILT_IN, ORDER, built_in_audits
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
 from ldpaudit.audits.models import aligned_channel, one_channel
 from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
-from ldpaudit.judging.node import NodeCase, judge_node, shared
-from ldpaudit.judging.node_words import Words, called_release
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
-from ldpaudit.mechanisms.capabilities import LabelByStratum
-from ldpaudit.pipeline.nodes import Node, claim_of, mechanism_info, node_of, release_info
-from ldpaudit.pipeline.public import public_facts, public_facts_of
+from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
+from ldpaudit.pipeline.public import public_facts
 from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
+from ldpaudit.pipeline.trees import Tree, trees
 from ldpaudit.plugins import NOT_HERE, added
-from ldpaudit.randomness import child_generator
-from ldpaudit.release import Declaration, FileColumns, Release
-from ldpaudit.result import AuditRecord, AuditResult, Finding, Note, PlugIn, RunInfo, merged
+from ldpaudit.receipt.found import Replay
+from ldpaudit.release import Release
+from ldpaudit.result import (
+    AuditRecord,
+    AuditResult,
+    ColumnShares,
+    Confusion,
+    Finding,
+    Note,
+    PlugIn,
+    PublicFacts,
+    RunInfo,
+    merged,
+)
 from ldpaudit.work.progress import NoProgress, Progress, Stop, Watched
 from ldpaudit.work.tasks import Tasks, Threads
 
 _VERSIONS: Final = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
-_OF_A_STRATUM: Final = frozenset(("assumptions", "mechanism", "power"))
-"""The audits of a stratum; all others look at the column with all of its rows."""
-_CHECKS_OF_A_STRATUM: Final = frozenset(
-    (
-        "claimed_epsilon",
-        "undetected_excess",
-        "claimed_channel",
-        "rare_classes",
-        "shared_noise",
-        "composition",
-    )
-)
-_NOT_JOINT: Final = "the released columns do not follow the joint mechanism that is declared"
-_SHARED: Final = (
-    "the noise of one column goes along with another's{}, so they were not drawn as declared"
-)
-_NEITHER: Final = "answers of the releases are neither all new nor all remembered, as declared"
 
 
 def available_audits() -> Mapping[str, str]:
@@ -82,7 +72,7 @@ def available_audits() -> Mapping[str, str]:
 def chosen_audits(
     only: Collection[str], skip: Collection[str], more: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """Return the audits that are to run by id, with the place of each; ``more``: built in, too."""
+    """Return the audits that are to run by id, with the place of each; ``more``: others to know."""
     known = {**available_audits(), **more}
     for name in (*only, *skip):
         if name not in known and name in ORDER:
@@ -96,8 +86,27 @@ def chosen_audits(
     return chosen
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What is the same for every column of an audit."""
+
+    plan: Plan
+    policy: Policy
+    """As it was given."""
+    command: str
+    """How to run the audit again, without paths or names."""
+    today: datetime.date
+    """Of the audit, and for the expiry of waivers."""
+    only: Collection[str] = ()
+    """The audits to run; empty: all."""
+    skip: Collection[str] = ()
+    """The audits not to run."""
+    outsiders: bool = True
+    """Whether the result states what an audit could find, as far as everybody may know it."""
+
+
 def audit(
-    released: Node | Release | FileColumns,
+    released: Release | Tree,
     plan: Plan,
     policy: Policy | None = None,
     *,
@@ -112,11 +121,9 @@ def audit(
     tasks: Tasks | None = None,
     outsiders: bool = True,
     shared_with: Shared | None = None,
+    replay: Replay | None = None,
 ) -> AuditResult:
-    """Audit every part of a tree and the tree itself, and judge them by a policy.
-
-    The policy's error probability is shared in equal parts among all nodes, the time that is left
-    among the columns.
+    """Audit a private column, or a tree of several answers, and judge it by a policy.
 
     ``plan``: where the policy pins the seed or the confidence, the policy wins. ``policy``:
     default: ``ldpaudit:default``. ``only``, ``skip``: which audits to run. ``command``: how to run
@@ -127,207 +134,177 @@ def audit(
     pieces of work; default: threads, as many as the plan says. ``outsiders``: whether the result
     also states what an audit could find, as far as everybody may know it; only the public page
     shows that. ``shared_with``: what audits of other releases of the same table have computed.
+    ``replay``: what drawing the column's noise again found; trees hold their own.
     """
     check_device(plan.device)
     stop = stop or Stop.after(plan.timeout)
-    watched, tasks = Watched(progress or NoProgress(), stop), tasks or Threads(plan.threads)
-    run = Run(watched, stop, tasks, guesses, clusters, shared_with)
-    node = released if isinstance(released, Node) else node_of(released)
-    policy, today = policy or default_policy(), today or datetime.datetime.now(datetime.UTC).date()
-    walk = _Walk(plan, policy, policy, only, skip, {}, command, today, outsiders)
-    if node.kind == "column":
-        return walk.column(node, policy.of_all(), run, notes)
-    chosen = chosen_audits(only, skip, {**OF_COLUMNS, **OF_SEVERAL})
-    if chosen.keys() <= OF_SEVERAL.keys():
-        what = "releases" if node.kind == "releases" else "columns"
-        raise InputError(f"The {what} need an audit, too: add one, such as --only mechanism.")
-    share = shared(policy, node.size)
-    plan = pinned(plan, share)
-    mine = {name: place for name, place in OF_SEVERAL.items() if name in chosen}
-    only, skip = ({*names} - OF_SEVERAL.keys() for names in (only, skip))
-    walk = replace(walk, plan=plan, share=share, only=only, skip=skip, own=mine)
-    return walk.node(node, run, notes)[0]
+    watched = Watched(progress or NoProgress(), stop)
+    run = Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared_with)
+    today = today or datetime.datetime.now(datetime.UTC).date()
+    terms = Terms(plan, policy or default_policy(), command, today, only, skip, outsiders)
+    if isinstance(released, Release) and released.strata is not None:
+        released = trees("a column with a channel for each stratum").of_strata(released, replay)
+    if isinstance(released, Release):
+        return audit_column(terms, released, terms.policy.of_all(), run, notes, replay=replay)
+    return released.audit(terms, run, notes)
+
+
+def audit_column(
+    terms: Terms,
+    release: Release,
+    policy: Policy,
+    run: Execution,
+    notes: tuple[Note, ...] = (),
+    *,
+    replay: Replay | None = None,
+    related: Related | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> AuditResult:
+    """Return the result of a private column of one release.
+
+    ``policy``: what is asked of this column; ``related``: what else was released of its people;
+    ``more``: the audits that are run besides for that reason, places by id.
+    """
+    start = time.perf_counter()
+    release, claim = claimed(release, policy)
+    context = context_of(terms, release, claim, policy, run, related=related, replay=replay)
+    chosen = chosen_audits(terms.only, terms.skip, more)
+    check_alignment(one_channel(context))
+    fit = Fit() if context.proven else truth_fit(one_channel(context))
+    with limited_threads(context.plan.threads):
+        column = examined_column(terms, context, chosen, policy)
+        judgement = judge(
+            policy,
+            claim,
+            Evidence.collect(column.findings),
+            rows=len(release),
+            sha256=release.sha256,
+            today=terms.today,
+            circumstances=replace(column.circumstances(terms.skip), unrelated=fit.unrelated),
+        )
+    check_some_ran(judgement, column.records)
+    notes = (*notes, *fit.notes, *column.notes(), *refusals())
+    return column_result(terms, policy, column, judgement, notes, start)
+
+
+def context_of(
+    terms: Terms,
+    release: Release,
+    claim: Mechanism,
+    policy: Policy,
+    run: Execution,
+    *,
+    related: Related | None = None,
+    replay: Replay | None = None,
+) -> AuditContext:
+    """Return the context of all rows of a column, with what the policy fixes."""
+    # A claim of the policy's is not the one that the key was committed with.
+    of_file = release.declaration is not None and release.declaration.source == "file"
+    plan = pinned(terms.plan, policy)
+    return AuditContext(release, claim, plan, related, run=run, replay=replay if of_file else None)
 
 
 @dataclass(frozen=True)
-class _Walk:
-    """What is the same at all nodes: the plan, the policy as given and its share for one node."""
+class Examined:
+    """What audits found of a column, before it is judged."""
 
-    # ``only`` and ``skip`` choose the audits of columns, ``own`` are those of nodes with parts.
+    every: AuditContext
+    """The context of all rows."""
+    context: AuditContext
+    """That of the rows that audits looked at."""
+    records: tuple[AuditRecord, ...]
+    findings: tuple[Finding, ...]
+    confusion: Confusion | None
+    public: PublicFacts
+    columns: ColumnShares | None = None
+    """The shares of each column before and after the noise."""
 
-    plan: Plan
-    policy: Policy
-    share: Policy
-    only: Collection[str]
-    skip: Collection[str]
-    own: Mapping[str, str]
-    command: str
-    today: datetime.date
-    outsiders: bool = True
+    def notes(self) -> tuple[Note, ...]:
+        """Return what to know of the rows that were looked at, and of the replay."""
+        return (*part_notes(self.context), *replay_notes(self.every.replay))
 
-    def node(
-        self, node: Node, run: Run, notes: tuple[Note, ...] = ()
-    ) -> tuple[AuditResult, Finding]:
-        """Return the result of a node, which holds those of its parts, and what was found."""
-        start = time.perf_counter()
-        claim = self.policy.claim
-        if claim is not None:
-            one = node.kind == "columns" or node.key.startswith("release")
-            claim = claim.of(everything=not node.key, one_release=one)
-        policy = self.share.model_copy(update={"claim": claim})
-        if node.kind == "column":
-            return self.column(node, policy.of_all(), run), Finding()
-        found = []
-        for place, part in enumerate(node.parts):
-            run.progress.remark(f"{_called(part)}:")
-            with run.stop.share(len(node.parts) - place):
-                found.append(self.node(part, run))
-        parts, findings = tuple(r for r, _ in found), [f for _, f in found]
-        records, finding = self._own(node, findings, run)
-        case = _case(node, policy, records, Evidence.collect([finding]))
-        judgement = judge_node(case, parts, sha256=node.sha256, today=self.today)
-        unused, parts = unused_waivers(parts, judgement.notes)
-        result = AuditResult(
-            release=release_info(node),
-            mechanism=mechanism_info(node, node.joint, node.epsilon),
-            notes=(*notes, *finding.notes, *unused),
-            audits=records,
-            run=run_info(self.plan, self.command, time.perf_counter() - start, self.policy),
-            public=public_facts_of(node, parts, self.policy, self.today),
-            labels=parts[: len(node.columns)],
-            releases=parts[len(node.columns) :],
-            **self._judged(finding, judgement),
-        )
-        return result, finding
+    def circumstances(self, skip: Collection[str]) -> Circumstances:
+        """Return how the column was audited, for advice; ``skip``: audits that were left out."""
+        return _circumstances(self.context, self.records, skip)
 
-    def _judged(self, finding: Finding, judgement: Judgement) -> dict[str, Any]:
-        """Return what a result says of any node."""
-        return {
-            "ldpaudit_version": ldpaudit.__version__,
-            "verdict": judgement.verdict,
-            "sentence": judgement.sentence,
-            "next_steps": judgement.next_steps,
-            "checks": judgement.checks,
-            "families": judgement.families,
-            "date": self.today.isoformat(),
-            "estimates": finding.estimates,
-            "curves": finding.curves,
-            "histograms": finding.histograms,
-        }
 
-    def _own(
-        self, node: Node, parts: Sequence[Finding], run: Run
-    ) -> tuple[tuple[AuditRecord, ...], Finding]:
-        """Return what the audits of a node itself found, and whether they ran."""
-        if node.files is not None:
-            from ldpaudit.audits.person.audit import person_parts
-            from ldpaudit.audits.person.noise import noise_between_files
+def examined(
+    terms: Terms,
+    every: AuditContext,
+    chosen: Mapping[str, str],
+    policy: Policy,
+    further: Sequence[Callable[[AuditContext], Any]] = (),
+) -> tuple[Examined, tuple[Any, ...]]:
+    """Return what the chosen audits find, and what is computed of the context besides."""
+    context = in_part(every)
+    every.run.stop.running = True
+    left_out = available_audits().keys() - chosen.keys()
+    context = replace(context, replay=beyond_features(context))
 
-            d, names = len(node.columns), [f"column {one.leaves[-1].label}" for one in node.columns]
-            rng = child_generator(self.plan.seed, "person", "draws")
-            found = person_parts(
-                dict(zip(names, parts[:d], strict=True)),
-                parts[d:],
-                noise_between_files(node.files, rng, self.plan.confidence),
-                node.epsilon,
-                self.plan.confidence,
-                adds_up=node.adds_up,
-            )
-            return (), collected(found)
-        leaf = node.leaves[0 if node.kind == "columns" else -1]
-        run = replace(run, guesses=None)
-        context = AuditContext(leaf, claim_of(leaf), self.plan, node.views, run)
-        records, findings, _ = run_audits(self.own, context)
-        context.progress.phases(())
-        return records, merged(findings)
+    def facts(seen: AuditContext) -> PublicFacts:
+        whole = replace(every, run=seen.run)
+        return public_facts(whole, policy, left_out, terms.today, power=terms.outsiders)
 
-    def column(
-        self,
-        node: Node,
-        asked: Policy,
-        run: Run,
-        notes: tuple[Note, ...] = (),
-        *,
-        stratum: bool = False,
-    ) -> AuditResult:
-        """Return the result of a private column, or of one of its strata."""
-        # Of a stratum, which has one channel, the channel alone is audited.
-        start, (release, claim) = time.perf_counter(), claimed(node.leaves[0], asked)
-        views, policy = () if stratum else tuple(_strata(release, claim)), asked
-        if views and asked.audit.correction != "none":  # The strata and their column share it.
-            confidence = 1 - (1 - asked.audit.confidence) / (len(views) + 1)
-            audit = asked.audit.model_copy(update={"confidence": confidence})
-            policy = asked.model_copy(update={"audit": audit})
-        plan = pinned(self.plan, policy)
-        # A claim of the policy's is not the one that the key was committed with.
-        of_file = release.declaration is not None and release.declaration.source == "file"
-        replay = node.replays[0] if node.replays and of_file else None
-        context = AuditContext(release, claim, plan, node.views, run, replay=replay)
-        several = stratum or node.views.companions is not None
-        chosen = chosen_audits(self.only, self.skip, OF_COLUMNS if several else {})
-        if stratum:
-            chosen = {name: place for name, place in chosen.items() if name in _OF_A_STRATUM}
-        check_alignment(one_channel(context))
-        # Of strata, each has a channel of its own and answers for its rows.
-        fit = Fit() if views or context.proven else truth_fit(one_channel(context))
-        notes += fit.notes
-        strata = []
-        for view, rows in views:
-            run.progress.remark(f"Stratum {view.label}:")
-            slices = tuple(replace(one, codes=one.codes[rows]) for one in plan.slices)
-            own = replace(self, plan=replace(plan, slices=slices))
-            within = replace(run, guesses=None)
-            of_view = node_of(view)
-            if context.proven and context.replay is not None:
-                of_view = replace(of_view, replays=(context.replay,))
-            part = own.column(of_view, _of_a_stratum(policy), within, stratum=True)
-            strata.append(part)
-        every, context = context, in_part(context)
-        notes += (*part_notes(context), *(() if stratum else replay_notes(replay)))
-        run.stop.running = True
-        left_out = available_audits().keys() - chosen.keys()
-        with _limited_threads(plan.threads):
-            context = replace(context, replay=beyond_features(context))
-            besides: list[Callable[[AuditContext], Any]] = [
-                confusion,
-                lambda own: public_facts(
-                    replace(every, run=own.run), asked, left_out, self.today, power=self.outsiders
-                ),
-                *(() if stratum else (columns_finding, column_shares)),
-            ]
-            records, findings, (table, public, *of_columns) = run_audits(chosen, context, besides)
-            findings += () if stratum else (of_columns[0], replay_finding(replay))
-            run.progress.phases(())
-            judgement = judge(
-                policy,
-                claim,
-                Evidence.collect(findings),
-                rows=len(release),
-                sha256=release.sha256,
-                today=self.today,
-                known=replace(_circumstances(context, records, self.skip), unrelated=fit.unrelated),
-                strata=strata,
-            )
-        if not stratum:
-            every_record = [*records, *(record for one in strata for record in one.audits)]
-            _check_some_ran(judgement, every_record)
-        unused, parts = unused_waivers(tuple(strata), judgement.notes)
-        found = merged(findings)
-        scored = {e.score.subject for e in found.estimates if e.score}
-        seconds = time.perf_counter() - start
-        plugins = taking_part(claim, plan, records, scored)
-        return AuditResult(
-            release=release_info(replace(node, leaves=(release,))),
-            mechanism=mechanism_info(replace(node, leaves=(release,)), claim, claim.epsilon),
-            notes=(*notes, *(() if stratum else refusals()), *found.notes, *unused),
-            audits=records,
-            run=run_info(plan, self.command, seconds, policy, plugins),
-            public=public,
-            strata=parts,
-            columns=None if stratum else of_columns[1],
-            confusion=table,
-            **self._judged(found, judgement),
-        )
+    records, findings, besides = run_audits(chosen, context, [confusion, facts, *further])
+    every.run.progress.phases(())
+    table, public, *rest = besides
+    return Examined(every, context, records, findings, table, public), tuple(rest)
+
+
+def examined_column(
+    terms: Terms, every: AuditContext, chosen: Mapping[str, str], policy: Policy
+) -> Examined:
+    """Return what is found of a column with all of its rows: also of its features, and replayed."""
+    further = columns_finding, column_shares
+    found, (of_columns, shares) = examined(terms, every, chosen, policy, further)
+    findings = (*found.findings, of_columns, replay_finding(every.replay))
+    return replace(found, findings=findings, columns=shares)
+
+
+def column_result(
+    terms: Terms,
+    policy: Policy,
+    column: Examined,
+    judgement: Judgement,
+    notes: tuple[Note, ...],
+    start: float,
+    strata: tuple[AuditResult, ...] = (),
+) -> AuditResult:
+    """Return the result of a column; ``start``: when it began, by the performance counter."""
+    every, found = column.every, merged(column.findings)
+    unused, strata = unused_waivers(strata, judgement.notes)
+    scored = {estimate.score.subject for estimate in found.estimates if estimate.score}
+    seconds = time.perf_counter() - start
+    plugins = taking_part(every.claim, every.plan, column.records, scored)
+    private = frozenset[str]() if every.related is None else every.related.private
+    return AuditResult(
+        release=release_info(every.release, private),
+        mechanism=mechanism_info(every.release, every.claim, every.claim.epsilon),
+        notes=(*notes, *found.notes, *unused),
+        audits=column.records,
+        run=run_info(every.plan, terms.command, seconds, policy, plugins),
+        public=column.public,
+        strata=strata,
+        columns=column.columns,
+        confusion=column.confusion,
+        **judged_fields(terms.today, found, judgement),
+    )
+
+
+def judged_fields(today: datetime.date, finding: Finding, judgement: Judgement) -> dict[str, Any]:
+    """Return the fields of a result that are the same for a column and for a tree."""
+    return {
+        "ldpaudit_version": ldpaudit.__version__,
+        "verdict": judgement.verdict,
+        "sentence": judgement.sentence,
+        "next_steps": judgement.next_steps,
+        "checks": judgement.checks,
+        "families": judgement.families,
+        "date": today.isoformat(),
+        "estimates": finding.estimates,
+        "curves": finding.curves,
+        "histograms": finding.histograms,
+    }
 
 
 def claimed(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
@@ -365,29 +342,7 @@ def pinned(plan: Plan, policy: Policy) -> Plan:
     )
 
 
-def _strata(release: Release, claim: Mechanism) -> Iterator[tuple[Release, np.ndarray]]:
-    """Yield a release of each stratum that has rows, in the declared order, and those rows."""
-    # Nothing where one channel serves all rows. Rows of different strata are never compared, so all
-    # that bounds and tests assume of one channel holds within a stratum.
-    strata, declared, by_value = release.strata, release.declaration, claim.offers(LabelByStratum)
-    if strata is None or declared is None or by_value is None:
-        return
-    for place in np.unique(strata.codes):
-        rows, own = np.flatnonzero(strata.codes == place), claim.by_stratum[place]
-        stated, label = own.declaration(), str(by_value.values[place])
-        view = replace(release.take(rows), strata=None, declared=None, label=label)
-        yield replace(view, declaration=Declaration(own.name, stated, declared.source)), rows
-
-
-def _of_a_stratum(policy: Policy) -> Policy:
-    """Return what a policy asks of a stratum: the checks of its channel alone."""
-    others = type(policy.checks).model_fields.keys() - _CHECKS_OF_A_STRATUM
-    checks = policy.checks.model_copy(update=dict.fromkeys(others))
-    audit = policy.audit.model_copy(update={"min_rows": None})
-    return policy.model_copy(update={"checks": checks, "audit": audit, "claim": None}).of_all()
-
-
-def _check_some_ran(judgement: Judgement, records: Sequence[AuditRecord]) -> None:
+def check_some_ran(judgement: Judgement, records: Sequence[AuditRecord]) -> None:
     """Refuse to judge where no check could run, unless the audit was stopped (PolicyError)."""
     checks = judgement.checks
     if not checks or any(record.status == "stopped" for record in records):
@@ -431,7 +386,7 @@ def _circumstances(
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,
         changes=tuple(text for text, needed in changes.items() if needed),
-        advisable=_advisable(release),
+        advisable=advisable(release),
         replay=context.replay,
         concerns=concerned(release),
         **_steps(context, records),
@@ -452,63 +407,11 @@ def _steps(context: AuditContext, records: Sequence[AuditRecord]) -> dict[str, A
     }
 
 
-def _advisable(release: Release) -> bool:
+def advisable(release: Release) -> bool:
     """Return whether ``ldpaudit advise`` can take a release."""
     # Its true labels are in a file of their own, in the same row order: not joined by an id.
     known = release.truth is not None and not release.holds_truth
     return known and not release.keys and release.bags is None
-
-
-def _case(
-    node: Node, policy: Policy, records: tuple[AuditRecord, ...], evidence: Evidence
-) -> NodeCase:
-    case = NodeCase(
-        policy,
-        words_of(node),
-        node.epsilon,
-        evidence,
-        records,
-        boundable=node.kind == "columns" or any(one.knows_truth for one in node.columns or (node,)),
-        declared=node.declared,
-        audited=len(node.names),
-        replays=() if node.noise == "remembered" else node.replays,
-    )
-    if node.kind == "columns":
-        joint = node.drawn_jointly
-        odd = _NOT_JOINT if joint else _SHARED.format("")
-        advisable = all(map(_advisable, node.leaves))
-        return replace(case, odd=odd, assumes_draws=not joint, advisable=advisable)
-    if node.kind == "person":
-        return replace(case, odd=_SHARED.format(" of another release"))
-    from ldpaudit.audits.person.noise import odd_words
-
-    odd = odd_words([*evidence.estimates.values()], node.noise)
-    return replace(case, odd=odd or _NEITHER, audited=1)
-
-
-def words_of(node: Node) -> Words:
-    """Return what a node and its parts are called."""
-    d, t = len(node.names), len(node.releases or node.leaves)
-    names = tuple(one.label for one in node.leaves)
-    if node.kind == "columns":
-        return Words("column", f"the {d} columns together", names, f"over {d} columns")
-    files = tuple(one.name for one in node.releases)
-    if node.kind == "releases":
-        return Words("release", f"the {t} releases together", files, f"over {t} releases")
-    columns = tuple(f"column {one.leaves[-1].label} over the releases" for one in node.columns)
-    releases = tuple(called_release(place, name) for place, name in enumerate(files, 1))
-    called = f"the {d} column{'s' * (d > 1)} over {t} releases together"
-    extent = f"over {t} releases of {d} columns"
-    return Words("release", called, (), extent, (*columns, *releases))
-
-
-def _called(part: Node) -> str:
-    """Return what a part is called while it is audited, such as "Column vote"."""
-    if part.kind == "releases":
-        return f"Column {part.leaves[-1].label} over the releases"
-    if part.key.startswith("column"):
-        return f"Column {part.leaves[0].label}"
-    return part.key.replace("-", " ").capitalize()
 
 
 def run_info(
@@ -536,7 +439,8 @@ def run_info(
 
 
 @contextmanager
-def _limited_threads(threads: int) -> Iterator[None]:
+def limited_threads(threads: int) -> Iterator[None]:
+    """Let faiss and OpenMP use so many threads, and linear algebra one."""
     import faiss
     from threadpoolctl import threadpool_limits
 

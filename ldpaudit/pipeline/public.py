@@ -3,7 +3,6 @@
 import datetime
 import math
 import re
-from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
@@ -20,19 +19,12 @@ from ldpaudit.errors import InputError
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.judging.policy.sections import Loss
-from ldpaudit.mechanisms import UNKNOWN, Mechanism
+from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.options.allowed_excess import AllowedExcess
-from ldpaudit.pipeline.nodes import (
-    Node,
-    claim_of,
-    everything,
-    mechanism_info,
-    node_of,
-    release_info,
-)
+from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
 from ldpaudit.release import Release, ReleasedLabels
-from ldpaudit.result import AuditResult, MechanismInfo, PublicFacts, Question
+from ldpaudit.result import MechanismInfo, PublicFacts, Question
 from ldpaudit.work.progress import Stopped
 
 _ADDS_UP: Final = "claimed-epsilon"
@@ -51,12 +43,12 @@ def public_facts(
     """Return what everybody may see of one private column; ``context`` has all of its rows."""
     # ``power``: whether to state the excess that true labels would show.
     release, truth = released_alone(context.release), context.release.truth is not None
-    claim, node = _claim(release), node_of(release)
-    noisy, replayed = _noisy_features(claim), context.replay is not None
+    claim = claim_alone(release)
+    noisy, replayed = has_noisy_features(claim), context.replay is not None
     asked = questions(policy, release.sha256, today, replayed=replayed, noisy=noisy)
     declaration = release.declaration
     if claim is not None:
-        mechanism = mechanism_info(node, claim, claim.epsilon)
+        mechanism = mechanism_info(release, claim, claim.epsilon)
     else:
         assert declaration is not None
         stated: dict[str, Any] = dict(declaration.parameters)
@@ -71,16 +63,16 @@ def public_facts(
         and left_out.isdisjoint(("mechanism", "power"))
     ):
         # Where audits look at a part of the rows, what they know is of that part.
-        known = known_of_features(context) if in_part(context) is context else {}
+        memo = known_of_features(context) if in_part(context) is context else {}
         alone = replace(
-            context.of(release, claim=claim, known=known), run=replace(context.run, guesses=None)
+            context.of(release, claim=claim, memo=memo), run=replace(context.run, guesses=None)
         )
         tests = sum(question.level == "error" for question in asked)
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)
         with alone.run.stop.part(), suppress(Stopped):  # The audit was to end in time.
             excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
     return PublicFacts(
-        release=release_info(node).model_copy(update={"truth": truth, "before": None}),
+        release=release_info(release).model_copy(update={"truth": truth, "before": None}),
         mechanism=mechanism,
         estimates=() if claim is None else tuple(exact_estimates(claim)),
         curves=() if claim is None else tuple(exact_curves(claim)),
@@ -90,53 +82,9 @@ def public_facts(
     )
 
 
-def public_facts_of(
-    node: Node, parts: Sequence[AuditResult], policy: Policy, today: datetime.date
-) -> PublicFacts:
-    """Return what everybody may see of several columns or releases."""
-    companions, epsilon = node.views.companions, claimed_alone(node)
-    try:
-        bare = node
-        if companions is not None:
-            columns = tuple(map(released_alone, companions.file.columns))
-            bare = node_of(replace(companions.file, columns=columns))
-        mechanism = mechanism_info(bare, bare.joint, epsilon)
-    except InputError:  # One released label for all, and no classes declared.
-        mechanism = MechanismInfo(name=UNKNOWN, declared=None, parameters={}, epsilon=None)
-    left_out = next((part.public.left_out for part in parts if part.public is not None), ())
-    replayed = bool(node.replays)
-    noisy = any(_noisy_features(_claim(released_alone(leaf))) for leaf in node.leaves)
-    return PublicFacts(
-        release=release_info(node).model_copy(
-            update={"classes": 0, "class_names": (), "before": None}
-        ),
-        mechanism=mechanism,
-        questions=questions(policy, node.sha256, today, replayed=replayed, noisy=noisy),
-        left_out=left_out,
-    )
-
-
-def _noisy_features(claim: Mechanism | None) -> bool:
+def has_noisy_features(claim: Mechanism | None) -> bool:
+    """Return whether noise is claimed of the features."""
     return claim is not None and claim.offers(NoisyFeatures) is not None
-
-
-def claimed_alone(node: Node) -> float | None:
-    """Return the claimed ε of a node with parts without a look at true labels."""
-    # Where a claim depends on them, that of the parts added up, or the largest where answers of one
-    # column are remembered.
-    if all(map(_states_labels, node.leaves)) and node.kind != "column":
-        return node.epsilon
-    if node.kind == "column":
-        claim = _claim(released_alone(node.leaves[0]))
-        return None if claim is None else claim.epsilon
-    if node.kind == "person":
-        return everything(node, claimed_alone)
-    parts = node.releases or node.columns or tuple(map(node_of, node.leaves))
-    known = [claimed_alone(part) for part in parts]
-    if None in known:
-        return None
-    once = node.noise == "remembered"
-    return (max if once else math.fsum)(value for value in known if value is not None)
 
 
 def released_alone(release: Release) -> Release:
@@ -144,7 +92,7 @@ def released_alone(release: Release) -> Release:
     bare = replace(release, truth=None, canaries=None)
     if release.numeric is not None:
         bare = replace(bare, numeric=replace(release.numeric, truth=None))
-    if _states_labels(release):
+    if states_labels(release):
         return bare
     if declared_labels(release.declaration, "outputs") is not None:
         return replace(bare, classes=release.outputs)
@@ -154,13 +102,14 @@ def released_alone(release: Release) -> Release:
     return replace(bare, classes=labels, outputs=labels, released=coded)
 
 
-def _states_labels(release: Release) -> bool:
+def states_labels(release: Release) -> bool:
     """Return whether the claim names the labels, so that none is taken from the data."""
     apart = release.numeric is not None or release.bags is not None or release.reports is not None
     return apart or declared_labels(release.declaration, "classes") is not None
 
 
-def _claim(release: Release) -> Mechanism | None:
+def claim_alone(release: Release) -> Mechanism | None:
+    """Return what a release without true labels declares; None where that needs more labels."""
     try:
         return claim_of(release)
     except InputError:  # One released label for all, and no classes declared.

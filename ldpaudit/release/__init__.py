@@ -1,7 +1,7 @@
 """A release: features, released labels and, for an insider, the true labels."""
 
 # In: arrays of codes and what is declared about them; :mod:`ldpaudit.datasets` reads them from
-# files. Out: a release of one private column, or of several, that every other part takes.
+# files. Out: a release of one private column, which every other part takes.
 
 from ldpaudit.arrays import BoolArray, Float32Array, FloatArray, IndexArray, IntArray, Label
 from ldpaudit.release.declaration import (
@@ -21,17 +21,14 @@ from ldpaudit.release.release import (
     TrueLabels,
     label_table,
 )
-from ldpaudit.release.several import ColumnReleases, FileColumns, ReleasedFiles
 
 __all__ = [
     "Bags",
     "BoolArray",
-    "ColumnReleases",
     "ColumnsDeclaration",
     "Declaration",
     "DeclaredColumns",
     "FeatureTable",
-    "FileColumns",
     "Float32Array",
     "FloatArray",
     "IndexArray",
@@ -39,7 +36,6 @@ __all__ = [
     "Label",
     "LabelDeclaration",
     "Release",
-    "ReleasedFiles",
     "ReleasedLabels",
     "Sketch",
     "Slices",

@@ -159,13 +159,15 @@ def joined(first: FeatureTable, second: FeatureTable) -> FeatureTable:
 class Reading:
     """How a column of text was read that holds numbers or dates but for some cells."""
 
-    # ``kind``: what it was read as; empty where it was read as it stands. ``marks``: cells with a
-    # known mark of a missing value. ``others``: filled cells that the reading cannot hold; of a
-    # column read as text, those that are no numbers.
-
     kind: Literal["", "number", "date", "text"] = ""
+    """What it was read as; empty where it was read as it stands."""
     marks: int = 0
+    """Cells with a known mark of a missing value."""
     others: int = 0
+    """Filled cells that the reading cannot hold.
+
+    Of a column read as text: those that are no numbers.
+    """
 
 
 ColumnKind = Literal["number", "category", "text", "date", "list", "nested"]
@@ -181,25 +183,26 @@ KnownBy = Literal["truth", "named", "declared"]
 class ColumnSurvey:
     """What one feature column is like."""
 
-    # ``name``: for messages to the column's owner; never part of a result, unless names were asked
-    # for. ``distinct``: different values as a share of the (first 10,000) rows. ``unique``: whether
-    # every row has a value of its own. ``ordered``: whether the rows are sorted by it. ``unused``:
-    # values of its dictionary that no row has. ``arrays``: its places among the arrays of the
-    # feature table, numeric ones first. ``concern``: why it may lead back to a person. ``place``:
-    # its place among the columns of the file, from 1; 0 where that is not known. ``head``, array or
-    # None: its (first 10,000) values as they are, where many differ and mean no measurement.
-    # ``before``: how it is known to be from before the noise; None where it is not.
-    # ``reading``: how its text was read, where that was a guess.
-
     name: str = field(repr=False)
+    """For messages to the column's owner; never part of a result, unless names were asked for."""
     kind: ColumnKind
     distinct: float
+    """Different values as a share of the (first 10,000) rows."""
     unique: bool = False
+    """Whether every row has a value of its own."""
     ordered: bool = False
+    """Whether the rows are sorted by it."""
     unused: int = 0
+    """Values of its dictionary that no row has."""
     concern: Concern | None = None
+    """Why it may lead back to a person."""
     arrays: tuple[int, ...] = ()
+    """Its places among the arrays of the feature table, numeric ones first."""
     place: int = 0
+    """Its place among the columns of the file, from 1; 0 where that is not known."""
     head: npt.NDArray[Any] | None = field(default=None, repr=False, compare=False)
+    """Its (first 10,000) values as they are, where many differ and mean no measurement."""
     before: KnownBy | None = None
+    """How it is known to be from before the noise; None where it is not."""
     reading: Reading = Reading()
+    """How its text was read, where that was a guess."""

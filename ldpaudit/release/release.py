@@ -55,13 +55,12 @@ class SyntheticTable:
 class Slices:
     """The rows of a release grouped by one column."""
 
-    # ``column``, str: the column's name; shown only where names may be. ``names``, tuple of str,
-    # length s: what the slices are, the largest first; shown only where names may be. ``codes``,
-    # int32 array of shape (n,): the slice of each row.
-
     column: str
+    """The column's name; shown only where names may be."""
     names: tuple[str, ...]
+    """What the s slices are, the largest first; shown only where names may be."""
     codes: IntArray
+    """The slice of each row, int32 of shape (n,)."""
 
     def __len__(self) -> int:
         """Return the number of slices s."""
@@ -72,12 +71,13 @@ class Slices:
 class Strata:
     """Which rows have which channel, where the mechanism has one for each value of a column."""
 
-    # ``codes``, int32 array of shape (n,): the stratum of each row, 0 … count − 1, in the
-    # declaration's order; the column that tells them is public, and a feature. ``count``, int: the
-    # number of declared strata; some may have no row.
-
     codes: IntArray
+    """The stratum of each row, int32 of shape (n,), 0 … count − 1 in the declaration's order.
+
+    The column that holds them is public, and a feature.
+    """
     count: int
+    """The number of declared strata; some may have no row."""
 
 
 @dataclass(frozen=True)

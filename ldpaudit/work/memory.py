@@ -32,7 +32,7 @@ _CONTROL_GROUPS: Final = (
 LEAST: Final = 600 << 20
 
 # Rows of a release that all audits look at, and those with very many columns or classes.
-MOST_ROWS, FEWEST_ROWS = 1 << 21, 1 << 18
+MOST_ROWS_LOOKED_AT, FEWEST_ROWS = 1 << 21, 1 << 18
 # Rows times columns, and rows times classes, of what audits look at.
 _MOST_CELLS, _MOST_SHARES = 1 << 26, 1 << 25
 # Rows that follow each other and are looked at together.
@@ -105,8 +105,8 @@ def has_addresses_for(size: int) -> bool:
 
 def most_rows(columns: int, classes: int) -> int:
     """Return how many rows audits look at: 2²¹, or fewer with many columns or classes."""
-    room = min(_MOST_CELLS // max(columns, 1), _MOST_SHARES // max(classes, 1), MOST_ROWS)
-    return max(room, min(FEWEST_ROWS, MOST_ROWS)) // RUN * RUN
+    room = min(_MOST_CELLS // max(columns, 1), _MOST_SHARES // max(classes, 1), MOST_ROWS_LOOKED_AT)
+    return max(room, min(FEWEST_ROWS, MOST_ROWS_LOOKED_AT)) // RUN * RUN
 
 
 def rows_looked_at(rows: int, seed: int, most: int) -> "npt.NDArray[np.int64] | None":

@@ -35,7 +35,7 @@ Points = Sequence[tuple[float, float]]
 NamedCurve = tuple[str, AuditResult, Curve]
 """A curve of one of several releases, and the release's name."""
 _MOST_POINTS: Final = 120
-_MOST_ROWS: Final = 25
+_MOST_TABLE_ROWS: Final = 25
 _LEAST_SHARE_SEEN: Final = 1e-3
 _SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
 _HEADERS: Final = ("Curve", "Value", "Lower end", "Upper end", "Kind")
@@ -157,7 +157,7 @@ def line_figure(
     body = [
         (exactly(x), exactly(y), shown(name, 60))
         for name, points in curves
-        for x, y in thinned(points, _MOST_ROWS)
+        for x, y in thinned(points, _MOST_TABLE_ROWS)
     ]
     remark = _SOME_POINTS if len(body) < sum(len(points) for _, points in curves) else ""
     table = Table((*axes, "Curve"), tuple(body), remark)
@@ -177,9 +177,9 @@ def curve_table(curves: Sequence[tuple[str, Curve]], printer: Printer) -> Table:
         head = f"{release}: {title}" if release else title
         body += [
             (head, *_point(*point, limits), words_of(curve))
-            for point in thinned(list(points), _MOST_ROWS)
+            for point in thinned(list(points), _MOST_TABLE_ROWS)
         ]
-    some = any(len(curve.x) > _MOST_ROWS for _, curve in curves)
+    some = any(len(curve.x) > _MOST_TABLE_ROWS for _, curve in curves)
     headers = (_HEADERS[0], _variable(curves[0][1]), *_HEADERS[1:])
     return Table(headers, tuple(body), _SOME_POINTS if some else "")
 

@@ -30,7 +30,7 @@ from ldpaudit.result.numbers import exactly, number
 Outcome = Literal["pass", "fail", "other"]
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 MOST_LINES: Final = len(_SHAPES)
-_MOST_ROWS: Final = 30
+_MOST_TABLE_ROWS: Final = 30
 _MOST_COLUMNS: Final = 12
 _LINE: Final = 15
 
@@ -174,7 +174,7 @@ def channel_figure(
     )
     body = tuple(
         (named(label), *(exactly(p) for p in row[:_MOST_COLUMNS]))
-        for label, row in zip(labels[:_MOST_ROWS], matrix, strict=False)
+        for label, row in zip(labels[:_MOST_TABLE_ROWS], matrix, strict=False)
     )
     cut = len(body) < len(labels) or len(outputs) > _MOST_COLUMNS
     remark = "The first labels and outputs; the result in JSON holds them all." if cut else ""

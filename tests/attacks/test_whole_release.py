@@ -16,7 +16,7 @@ from ldpaudit.attacks.scoring import (
     score_fold,
     upper_bound,
 )
-from ldpaudit.audits.interface import AuditContext, HeldOutGuesses, Plan, Run
+from ldpaudit.audits.interface import AuditContext, Execution, HeldOutGuesses, Plan
 from ldpaudit.audits.label_inference import runs
 from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.mechanisms import RandomizedResponse
@@ -121,7 +121,7 @@ def test_a_comparison_does_not_ask_it() -> None:
     release, mechanism, _ = population(300, 1.0, 6)
     guesses = HeldOutGuesses()
     plan = Plan(seed=1)
-    result = AUDIT.run(AuditContext(release, mechanism, plan, run=Run(guesses=guesses)))
+    result = AUDIT.run(AuditContext(release, mechanism, plan, run=Execution(guesses=guesses)))
     assert NAME not in guesses.outcomes
     assert not any(NAME in e.id for e in result.estimates)
     assert any(NAME in note.text and "pairs guesses" in note.text for note in result.notes)

@@ -12,7 +12,7 @@ from ldpaudit.audits.interface import AuditContext, Plan, in_part
 from ldpaudit.audits.running import part_notes, run_audits
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
-from ldpaudit.release import Declaration, Release, ReleasedLabels, Slices, TrueLabels
+from ldpaudit.release import Declaration, IndexArray, Release, ReleasedLabels, Slices, TrueLabels
 from ldpaudit.result import Finding
 from ldpaudit.work.memory import rows_looked_at
 
@@ -22,7 +22,7 @@ CLAIM = RandomizedResponse.from_epsilon(("a", "b"), 1.0)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS", 4096)
+    monkeypatch.setattr("ldpaudit.work.memory.MOST_ROWS_LOOKED_AT", 4096)
     monkeypatch.setattr("ldpaudit.work.memory.FIRST_ROWS", 512)
 
 
@@ -71,14 +71,47 @@ def test_what_goes_with_the_rows() -> None:
     plan = Plan(seed=3, slices=(Slices("s", ("x", "y", "z"), codes),))
     context = in_part(AuditContext(release(), CLAIM, plan))
     rows = rows_looked_at(N, 3, 4096)
-    assert context.views.every_row is not None
-    assert len(context.views.every_row) == N
+    assert context.whole is not None
+    assert len(context.whole.release) == N
     np.testing.assert_array_equal(context.plan.slices[0].codes, codes[rows])
     assert "4,096 of the 9,000 rows" in next(part_notes(context)).text
     small = AuditContext(release().take(np.arange(2000)), CLAIM, Plan(seed=3))
     assert in_part(small) is small
     assert [*part_notes(small)] == []
     assert over_all_rows(small) is small
+
+
+@dataclass(frozen=True)
+class Others:
+    """Answers of the same people, by the rows that they belong to."""
+
+    rows: tuple[int, ...]
+
+    def take(self, rows: IndexArray) -> "Others":
+        return Others(tuple(self.rows[row] for row in rows))
+
+
+def test_narrowing_takes_along_what_belongs_to_the_rows_and_forgets_the_rest() -> None:
+    codes = np.arange(N, dtype=np.int32) % 3
+    plan = Plan(seed=3, slices=(Slices("s", ("x", "y", "z"), codes),))
+    every = AuditContext(release(), CLAIM, plan, Others(tuple(range(N))), assumes=("an order",))
+    every.once("of all", lambda: 1)
+    some = every.on_rows(np.arange(5, 100), whole=every)
+    fewer = some.on_rows(np.array([0, 2]))
+    assert fewer.release.places is not None
+    assert fewer.release.places.tolist() == [5, 7]
+    assert fewer.related == Others((5, 7))
+    assert fewer.plan.slices[0].codes.tolist() == [2, 1]
+    assert fewer.assumes == ("an order",)
+    assert fewer.whole is None
+    assert not fewer.memo
+    again = some.on_rows(None, memo={"given": 2})
+    assert len(again.release) == len(again.plan.slices[0].codes) == N
+    assert again.related == every.related
+    assert dict(again.memo) == {"given": 2}
+    assert again.whole is None
+    other = some.of(release())
+    assert (other.related, other.whole, other.assumes, dict(other.memo)) == (None, None, (), {})
 
 
 def test_all_rows_are_counted_unless_rows_share_noise() -> None:
@@ -117,6 +150,7 @@ class OfAllRows:
 
     def run(self, context: AuditContext) -> Finding:
         assert len(context.halves()) == len(context.release) == N
+        assert [len(column.codes) for column in context.plan.slices] == [N]
         return Finding()
 
 
@@ -124,7 +158,8 @@ ALL_ROWS = OfAllRows()
 
 
 def test_an_audit_of_the_rows_in_order_sees_all_of_them() -> None:
-    context = in_part(AuditContext(release(), CLAIM, Plan(seed=3)))
+    slices = (Slices("s", ("x", "y"), np.arange(N, dtype=np.int32) % 2),)
+    context = in_part(AuditContext(release(), CLAIM, Plan(seed=3, slices=slices)))
     context.halves()
     records, *_ = run_audits({"of-all-rows": f"{__name__}:ALL_ROWS"}, context)
     assert [record.status for record in records] == ["ran"]

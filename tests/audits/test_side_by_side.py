@@ -13,7 +13,7 @@ from releases import written
 from worlds import feature_table
 
 import ldpaudit
-from ldpaudit.audits.interface import AuditContext, Known, Plan
+from ldpaudit.audits.interface import AuditContext, Memo, Plan
 from ldpaudit.audits.running import run_audits
 from ldpaudit.errors import InsufficientDataError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
@@ -43,9 +43,9 @@ def test_results_are_the_same_for_any_number_of_workers(truth: bool, tmp_path: A
 def test_pieces_that_wait_for_one_another_and_hand_out_tasks_come_to_an_end() -> None:
     """Each piece needs what others compute, which hands out tasks that need more."""
     for workers in (1, 2, 3):
-        known, built = Known(), list[str]()
+        memo, built = Memo(), list[str]()
 
-        def value(depth: int, branch: int, known: Known = known, built: Any = built) -> int:
+        def value(depth: int, branch: int, memo: Memo = memo, built: Any = built) -> int:
             key = f"{depth}.{branch}"
 
             def build() -> int:
@@ -54,7 +54,7 @@ def test_pieces_that_wait_for_one_another_and_hand_out_tasks_come_to_an_end() ->
                 items = [(depth - 1, one) for one in range(3)] if depth else []
                 return 1 + sum(Threads(2).map(lambda item, _: value(*item), items))
 
-            return known.once(key, build)
+            return memo.once(key, build)
 
         pieces = [lambda one=one: value(4, one % 3) for one in range(9)]
         assert list(together(pieces, workers)) == [121] * 9
@@ -192,11 +192,11 @@ def test_an_audit_that_ends_early_is_stopped_and_others_are_not_blamed(workers: 
 
 
 def test_what_is_shared_is_built_again_where_building_it_failed() -> None:
-    known = Known()
+    memo = Memo()
 
     def stopped() -> int:
         raise Stopped
 
     with pytest.raises(Stopped):
-        known.once("a", stopped)
-    assert known.once("a", lambda: 3) == known.once("a", stopped) == 3
+        memo.once("a", stopped)
+    assert memo.once("a", lambda: 3) == memo.once("a", stopped) == 3

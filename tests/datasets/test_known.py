@@ -15,10 +15,8 @@ from ldpaudit.audits import before as asked
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.known import same_values
-from ldpaudit.datasets.several import read_file_columns
 from ldpaudit.errors import InputError
-from ldpaudit.pipeline.nodes import claim_of
-from ldpaudit.release import FileColumns
+from ldpaudit.pipeline.described import claim_of
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -218,28 +216,6 @@ def test_what_audits_ask():
     some = release.take(np.arange(0, N, 3))
     assert some.before == release.before
     assert some.followed_by(some).before == release.before
-
-
-def test_private_columns_are_not_named_and_places_move():
-    released = pa.table(
-        {"a": PUBLIC["number"], "label": RELEASED, "b": RNG.integers(0, 3, N), "c": PUBLIC["text"]}
-    )
-    truth = pa.table({"a": PUBLIC["number"], "label": TRUE, "b": RNG.integers(0, 3, N)})
-    report = read_file_columns(released, labels=("label", "b"), truth=truth, before=["*"])
-    file = report.file
-    assert isinstance(file, FileColumns)
-    for place, column in enumerate(file.columns):
-        assert {c.name: c.before for c in column.columns if c.arrays} | {
-            "a": "truth",
-            "c": "named",
-        } == {c.name: c.before for c in column.columns}
-        alone = file.alone(place)
-        assert alone.before == {0, 1}
-        assert {p for c in alone.columns for p in c.arrays} == {0, 1}
-        private = [c for c in column.columns if c.name in ("label", "b")]
-        assert [c.before for c in private] == [None]
-    with pytest.raises(InputError, match="private or no feature"):
-        read_file_columns(released, labels=("label", "b"), truth=truth, before=["b"])
 
 
 def test_sparse_features():

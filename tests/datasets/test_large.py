@@ -87,7 +87,7 @@ def test_a_column_at_a_time_is_all_of_them(suffix, tmp_path, monkeypatch):
         same(read_release(content(), **options).release, whole.release)
     monkeypatch.setattr(tables, "_CELLS_AT_ONCE", 1)
     monkeypatch.setattr(tables, "_CELL", 1 << 40)
-    monkeypatch.setattr(arrow, "_MOST_ROWS", 640)
+    monkeypatch.setattr(arrow, "_MOST_BATCH_ROWS", 640)
     monkeypatch.setattr(csv_file, "ROW_BYTES", 1 << 13)
     apart = read_release(path, **options)
     assert whole.warnings == apart.warnings

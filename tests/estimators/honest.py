@@ -14,7 +14,6 @@ import numpy as np
 from estimators.epsilon.test_lattice import drawn as drawn_numbers
 from estimators.epsilon.test_rare import ASYMMETRIC, examined
 from estimators.loss.test_mean_loss import BINARY, TRUTH
-from estimators.person import worlds as person
 from estimators.renyi.test_divergence import gaussian_scores, renyi_bounds
 from estimators.worlds import (
     Bound,
@@ -29,6 +28,7 @@ from estimators.worlds import (
 )
 from extras.kinds.synthetic.test_memorisation import draws
 from extras.kinds.synthetic.test_synthetic_attacks import attacked
+from extras.several.person import worlds as person
 from scipy.special import expit
 from scipy.stats import norm
 
@@ -59,8 +59,6 @@ from ldpaudit.estimators.intervals.bounded_mean import (
 )
 from ldpaudit.estimators.intervals.ranking import auc_interval, tpr_at_fpr
 from ldpaudit.estimators.mean_loss import certified_mean_loss, claimed_mean_loss
-from ldpaudit.estimators.person import sum_lower
-from ldpaudit.estimators.person_noise import agreement_share, shared_noise
 from ldpaudit.estimators.renyi import Scores
 from ldpaudit.extras.compare.differences import counted_interval
 from ldpaudit.extras.kinds.synthetic.counts import (
@@ -68,6 +66,8 @@ from ldpaudit.extras.kinds.synthetic.counts import (
     count_memorisation,
     count_own_rows,
 )
+from ldpaudit.extras.several.person.estimators import sum_lower
+from ldpaudit.extras.several.person.noise_tests import agreement_share, shared_noise
 
 Interval = Callable[[float], tuple[float, float]]
 """From the error of both ends to the ends."""

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from estimators.epsilon.test_rare import ASYMMETRIC
 from estimators.loss.test_exceedance import BUDGET
-from estimators.person.worlds import response
 from estimators.worlds import randomized_response
+from extras.several.person.worlds import response
 from scipy.stats import binom, binomtest
 from worlds import feature_table
 
@@ -38,18 +38,18 @@ from ldpaudit.estimators.intervals.binomial import (
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.ranking import auc, auc_interval, auc_lower, auc_upper
 from ldpaudit.estimators.neighbors import default_neighbors
-from ldpaudit.estimators.person import coded_fresh, sum_lower
-from ldpaudit.estimators.person_noise import (
-    agreement_share,
-    kinds_of,
-    largest_agreement,
-    remembered_share_lower,
-)
 from ldpaudit.estimators.row_order import strongest_agreement
 from ldpaudit.estimators.seeds import checksums
 from ldpaudit.estimators.telling import Told, label_weights, told
 from ldpaudit.extras.kinds.observational.matched import match, possible_cases
 from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses, exact_copies
+from ldpaudit.extras.several.person.estimators import coded_fresh, sum_lower
+from ldpaudit.extras.several.person.noise_tests import (
+    agreement_share,
+    kinds_of,
+    largest_agreement,
+    remembered_share_lower,
+)
 
 
 def end(count: int, n: int, alpha: float, side: str = "low") -> float:

@@ -17,8 +17,6 @@ from worlds import feature_table
 
 from ldpaudit.estimators import (
     mean_loss,
-    person,
-    person_noise,
     renyi,
     row_order,
     telling,
@@ -35,6 +33,8 @@ from ldpaudit.estimators.intervals import bounded_mean, ranking
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower, shift_upper
 from ldpaudit.estimators.whiteness import autocorrelations
 from ldpaudit.extras.kinds.observational import matched
+from ldpaudit.extras.several.person import estimators as person
+from ldpaudit.extras.several.person import noise_tests as person_noise
 
 FILE = Path(__file__).with_suffix(".json")
 Rng = np.random.Generator

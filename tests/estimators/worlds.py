@@ -52,6 +52,7 @@ def counted(sizes: IndexArray, channel: FloatArray, rng: Rng) -> IndexArray:
     return np.array([rng.multinomial(n, row) for n, row in zip(sizes, channel, strict=True)])
 
 
+WIDE = np.array([[0.5, 0.3, 0.1, 0.1], [0.2, 0.3, 0.3, 0.2], [0.1, 0.2, 0.2, 0.5]])
 ASYMMETRIC = np.array([[0.9, 0.1], [0.5, 0.5]])
 CONSTANT = np.array([[0.8, 0.2], [0.8, 0.2]])
 NARROW = np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]])

@@ -48,7 +48,7 @@ def drafted(check, found, **options):
 def judged(found, policy=None, claim=CLAIM, **circumstances):
     known = Circumstances(**circumstances)
     policy = policy or default_policy()
-    return judge(policy, claim, found, rows=5000, sha256="0" * 64, today=TODAY, known=known)
+    return judge(policy, claim, found, rows=5000, sha256="0" * 64, today=TODAY, circumstances=known)
 
 
 def record(audit, reason=""):

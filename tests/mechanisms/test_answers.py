@@ -170,7 +170,7 @@ OTHER_MEANINGS = {
     ("datasets/probabilities.py", "by-stratum"): "the same, as it is written",
     ("datasets/formats/dialect.py", "unknown"): "a word for a missing value",
     ("ldpaudit/surfaces.py", "channel"): "the option --channel",
-    ("ldpaudit/pipeline/nodes.py", "unknown"): "columns that are not known to be from before",
+    ("ldpaudit/pipeline/described.py", "unknown"): "columns that are not known to be from before",
     (
         "datasets/declaration.py",
         "by-stratum",

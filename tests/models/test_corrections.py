@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from estimators.person.worlds import WIDE
+from estimators.worlds import WIDE
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import TURNED

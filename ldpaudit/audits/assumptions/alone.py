@@ -15,6 +15,7 @@ from ldpaudit.audits.models import (
 from ldpaudit.estimators.assumptions.agreement import (
     Stretch,
     agreement_p_value,
+    largest_agreement,
     sharpness_test,
 )
 from ldpaudit.estimators.assumptions.clusters import (
@@ -22,7 +23,6 @@ from ldpaudit.estimators.assumptions.clusters import (
 )
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, label_sides
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
-from ldpaudit.estimators.person_noise import largest_agreement
 from ldpaudit.estimators.whiteness import Order, RowNoise, autocorrelations, in_order
 from ldpaudit.release import IndexArray
 

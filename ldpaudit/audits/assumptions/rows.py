@@ -13,7 +13,7 @@ from ldpaudit.audits.assumptions.noise import (
     views,
     white_noise,
 )
-from ldpaudit.audits.interface import AuditContext, of_rows, remembered
+from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import copies
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
@@ -87,7 +87,7 @@ def dependence_of(context: AuditContext) -> WhiteNoise | None:
     if rows is None or not holds:
         return None
     apart = rows
-    return context.once("rows.apart", lambda: noise_of(of_rows(context, apart)))
+    return context.once("rows.apart", lambda: noise_of(context.on_rows(apart)))
 
 
 @remembered("rows.clusters")

@@ -20,7 +20,7 @@ from ldpaudit.audits.assumptions.rows import (
     tested,
 )
 from ldpaudit.audits.before import before, unknown
-from ldpaudit.audits.interface import AuditContext, Known, of_rows, remembered
+from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, truth_alignment
@@ -185,7 +185,7 @@ def doubt(context: AuditContext) -> Doubt | None:
     if not found and apart is not None:
         found = [one for one in apart.clear(known=False) if one.is_dependence]
         rows = counted(context).rows
-        of = of_rows(context, rows) if shared(context) and rows is not None else context
+        of = context.on_rows(rows) if shared(context) and rows is not None else context
     left = _without_changed(context)
     if not found or (left is not None and not left.clear(known=False)):
         return None
@@ -275,7 +275,7 @@ def _without_changed(context: AuditContext) -> WhiteNoise | None:
     if not len(fixed):
         return None
     left = np.setdiff1d(np.arange(len(context.release)), fixed, assume_unique=True)
-    return noise_of(of_rows(context, left))
+    return noise_of(context.on_rows(left))
 
 
 def over_all_rows(context: AuditContext) -> AuditContext:
@@ -283,15 +283,14 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     # What is known of columns, and that rows share no noise, comes from the part that was looked
     # at. Where rows of the part share noise, belong together or were changed after the noise, it is
     # the context of the part.
-    whole = context.views.every_row
-    if whole is None or clusters(context) is not None:
+    if context.whole is None or clusters(context) is not None:
         return context
     part = counted(context)
     if part.rows is not None or not part.holds or len(_changed(context)):
         return context
     given = {"rows.clusters": None, "rows.counted": Counted(None)}
-    known = context.once("all rows", lambda: Known(given | _of_columns(context)))
-    return context.of(whole, views=replace(context.views, every_row=None), known=known)
+    memo = context.once("all rows", lambda: Memo(given | _of_columns(context)))
+    return context.on_rows(None, memo=memo)
 
 
 def one_row_of_each_group(context: AuditContext) -> AuditContext:
@@ -301,7 +300,7 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     if groups is None:
         return context
 
-    def build() -> Known:
+    def build() -> Memo:
         rows = one_of_each(groups, context.rng("one row of each group"))
         found = noise_clusters(context)
         codes = None if found is None else found[rows]
@@ -315,10 +314,10 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
             places = np.searchsorted(rows, of_all.spacing.apart(rows[places]))
         apart = None if len(places) == len(rows) else places
         given = {"rows": rows, "rows.clusters": codes, "rows.counted": replace(of_all, rows=apart)}
-        return Known(given | _of_columns(context))
+        return Memo(given | _of_columns(context))
 
-    known = context.once("one row of each group", build)
-    return replace(of_rows(context, known["rows"]), known=known)
+    memo = context.once("one row of each group", build)
+    return context.on_rows(memo["rows"], memo=memo)
 
 
 def _changed(context: AuditContext) -> IndexArray:
@@ -393,7 +392,7 @@ def selected_before(context: AuditContext) -> bool:
 
 def standing(context: AuditContext, *assumptions: str) -> tuple[Kind, tuple[str, ...]]:
     """Return the kind of a bound that rests on assumptions, and these, the refuted ones marked."""
-    refuted, assumptions = set(), (*assumptions, *context.views.assumes)
+    refuted, assumptions = set(), (*assumptions, *context.assumes)
     if uses_features(context):
         refuted.add(FEATURE_BLIND)
     if not counted(context).holds:

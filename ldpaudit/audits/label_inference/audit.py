@@ -152,7 +152,7 @@ def _remarks(context: AuditContext, missing: LeftOut) -> Iterator[Note]:
         yield Note.warning(AUDIT_ID, text)
 
 
-_MOST_ROWS = 200_000
+_MOST_VALUES_SCORED = 200_000
 _STATED: Final[Bounded] = {
     "kind": "estimated",
     "assumptions": ("the claim holds, with the same channel for all features",),
@@ -180,7 +180,7 @@ class _Fold:
     half: int
 
 
-Run = Scored[RowValues]
+ScoredAttack = Scored[RowValues]
 
 
 def _outsider(context: AuditContext, channel: Channel) -> Iterator[Part]:
@@ -195,7 +195,7 @@ def _outsider(context: AuditContext, channel: Channel) -> Iterator[Part]:
     """
     folds = [_fold(context, half, channel) for half in (0, 1)]
 
-    def run(_: str, attacks: list[Attack]) -> Run:
+    def run(_: str, attacks: list[Attack]) -> ScoredAttack:
         pairs = list(zip(attacks, folds, strict=True))
         found = side_by_side(context).map(_of_fold, pairs, shared=(context, channel))
         return Scored(attacks[0].name, attacks[0].title, tuple(found))
@@ -227,7 +227,7 @@ def _outsider(context: AuditContext, channel: Channel) -> Iterator[Part]:
 
 def _fold(context: AuditContext, half: int, channel: Channel) -> _Fold:
     rng = context.rng("label-inference", "shared", str(half))
-    most = max(_MOST_ROWS // channel.matrix.shape[1], 1_000)
+    most = max(_MOST_VALUES_SCORED // channel.matrix.shape[1], 1_000)
     names = "label-inference", "outsider", str(half)
     held_out = context.sample(context.half(1 - half), most, *names)
     fitting = context.release.take(learning_rows(context, half))
@@ -261,7 +261,7 @@ def unbiased_accuracy(attack: Attack, release: Release, channel: Channel) -> Flo
     return np.asarray((channel.inverse[release.released] * right).sum(axis=1))
 
 
-def _against(run: Run, baseline: Run) -> Run | None:
+def _against(run: ScoredAttack, baseline: ScoredAttack) -> ScoredAttack | None:
     """Return what a run gains row by row, None where it was asked about a sample of the rows."""
     pairs = list(zip(run.folds, baseline.folds, strict=True))
     if any(ours.n != theirs.n for ours, theirs in pairs):

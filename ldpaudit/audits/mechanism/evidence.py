@@ -48,7 +48,7 @@ from ldpaudit.result.stated import INSIDER_SHARES, SUBGROUPS
 SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
 # The share of a half on which the model is fitted; groups are chosen on its other rows.
 FITTED_SHARE = 2 / 3
-_MOST_ROWS = 240_000
+_MOST_ROWS_GROUPED = 240_000
 _MOST_FITTED = 40_000
 _ITERATIONS = {"full": 60, "small": 15}
 _BATCH = 100_000
@@ -192,7 +192,7 @@ def _half(context: AuditContext, half: int) -> IndexArray:
     rows, counted = context.half(half), unchanged_rows(context)
     if counted is not None:
         rows = np.intersect1d(rows, counted, assume_unique=True)
-    return context.sample(rows, _MOST_ROWS // 2, "subgroups", str(half))
+    return context.sample(rows, _MOST_ROWS_GROUPED // 2, "subgroups", str(half))
 
 
 def _ranking(

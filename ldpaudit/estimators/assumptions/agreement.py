@@ -17,6 +17,11 @@ _SHARPER, _DULLER = 1.4, 0.5
 _STEEPEST, _LIKE, _LEFT = 1.2, 2.0, 0.5
 
 
+def largest_agreement(one: FloatArray, two: FloatArray) -> float:
+    """Return the largest chance that fresh answers of any two labels agree."""
+    return float((one @ two.T).max())
+
+
 def agreement_p_value(
     labels: IntArray, first: IndexArray, second: IndexArray, most: float
 ) -> float:

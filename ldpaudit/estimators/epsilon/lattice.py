@@ -17,7 +17,7 @@ from ldpaudit.release import label_table
 
 _MODULI: Final = range(2, 11)
 _CLASSES: Final = 8  # remainders of a guessed number that are told apart
-_MOST_ROWS: Final = 200_000
+_MOST_ROWS_COUNTED: Final = 200_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def lattice_evidence(
     steps, places = (truth - values[0]) / step, (released - values[0]) / step
     if not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
         return None
-    labels, rows = np.rint(steps).astype(np.int64), rng.permutation(len(truth))[:_MOST_ROWS]
+    labels, rows = np.rint(steps).astype(np.int64), rng.permutation(len(truth))[:_MOST_ROWS_COUNTED]
     learn, test = rows[: len(rows) // 2], rows[len(rows) // 2 :]
     modulus = None
     if _whole(places).mean() >= 0.99:

@@ -36,7 +36,6 @@ from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.groups import read_slices
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
-from ldpaudit.datasets.several import same_features
 from ldpaudit.doors import (
     AuditResult,
     Declaration,
@@ -63,12 +62,12 @@ from ldpaudit.extras.compare.sentences import remark, sentences
 from ldpaudit.extras.learn.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.extras.learn.utility.scores import utility
+from ldpaudit.extras.several.reading import same_features
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
-from ldpaudit.pipeline.nodes import node_of, with_replays
 from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
@@ -452,9 +451,10 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
     if not isinstance(item, ReleaseInput):
         return Side(item.letter, item.result, None, None, pairable(print_)), notes
     guesses, score = HeldOutGuesses(), None
+    (replay,) = item.replays
     try:
         result = audit(
-            with_replays(node_of(item.release), item.replays),
+            item.release,
             plan,
             shared.policy,
             only=request.only,
@@ -464,6 +464,7 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
             notes=item.notes,
             guesses=guesses,
             stop=shared.stop,
+            replay=None if replay is None else replay.of(item.release.label),
         )
     except InputError as error:
         raise InputError(f"{item.release.name}: {error}") from None

@@ -76,11 +76,11 @@ POWER_UNKNOWN = (
 
 def _doubt(case: Case) -> str | None:
     """Return why the rows may not be as declared although the claim is not refuted."""
-    found, known = case.evidence.estimates, case.known
+    found, circumstances = case.evidence.estimates, case.circumstances
     if CHANGED_ROWS in found:
-        by = known.changed_by or "features"
+        by = circumstances.changed_by or "features"
         was = "was" if by.startswith("column ") else "were"
-        readings = _OR_MADE.format(by=by, was=was) if known.may_be_made else _OVERWRITTEN
+        readings = _OR_MADE.format(by=by, was=was) if circumstances.may_be_made else _OVERWRITTEN
         return _CHANGED.format(by=by, readings=readings)
     if SELECTED in found:
         return _SELECTED
@@ -89,9 +89,9 @@ def _doubt(case: Case) -> str | None:
 
 def claimed_epsilon(case: Case, _: Any) -> Draft | None:
     """Return the check of a column: by what is declared alone, where that is too much."""
-    estimates, known = case.evidence.estimates, case.known
+    estimates, circumstances = case.evidence.estimates, case.circumstances
     beyond = beyond_the_policy(
-        *(case.policy.claim, case.claim.epsilon, "", known.columns),
+        *(case.policy.claim, case.claim.epsilon, "", circumstances.columns),
         evidence=(_DECLARED,) if _DECLARED in estimates else (),
     )
     return beyond if beyond is not None or case.by_strata else _measured(case)

@@ -59,41 +59,42 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """How a release was audited: advice depends on it.
-
-    ``truth``: whether the true labels were given; ``counts``, int64 array of shape (k, m) or None:
-    rows by true and released label; ``channel``: the claimed one, in the order of the release's
-    labels; ``unrelated``: whether true and released labels are as if they had nothing to do with
-    each other; ``records``: the audits that were asked for; ``left_out``: the audits that were not,
-    and the option that left each out; ``holds_truth``: whether the true labels are in the release
-    itself; ``declared``: whether the file itself declares the claim; ``changes``: what has to be
-    changed in the file before it is published, whatever its labels; ``advisable``: whether
-    ``ldpaudit advise`` can take the release with its true labels; ``columns``: all private columns
-    that the file declares, where others are not audited; ``replay``: what drawing the noise again
-    found, None where that was not tried; ``concerns``: the names of the columns that may lead back
-    to a person, by the estimate that counts them; ``noise_step``, ``columns_step``: what to look at
-    first by what was found of the noise, and about columns in doubt; ``changed_by``: the columns
-    that fix released labels, in words; ``may_be_made``: whether one of them may be computed from
-    released labels.
-    """
+    """How a release was audited: advice depends on it."""
 
     truth: bool = True
+    """Whether the true labels were given."""
     counts: IndexArray | None = None
+    """Rows by true and released label, int64 of shape (k, m)."""
     channel: Channel | None = None
+    """The claimed one, in the order of the release's labels."""
     unrelated: bool = False
+    """Whether true and released labels are as if they had nothing to do with each other."""
     records: tuple[AuditRecord, ...] = ()
+    """The audits that were asked for."""
     left_out: Mapping[str, Literal["--only", "--skip"]] = field(default_factory=dict)
+    """The audits that were not asked for, and the option that left each out."""
     holds_truth: bool = False
+    """Whether the true labels are in the release itself."""
     declared: bool = True
+    """Whether the file itself declares the claim."""
     changes: tuple[str, ...] = ()
+    """What has to be changed in the file before it is published, whatever its labels."""
     advisable: bool = False
+    """Whether ``ldpaudit advise`` can take the release with its true labels."""
     columns: DeclaredColumns | None = None
+    """All private columns that the file declares, where others are not audited."""
     replay: Replay | None = None
+    """What drawing the noise again found; None where that was not tried."""
     concerns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the columns that may lead back to a person, by the estimate that counts them."""
     noise_step: str = ""
+    """What to look at first by what was found of the noise."""
     columns_step: str = ""
+    """What to look at first about columns in doubt."""
     changed_by: str = ""
+    """The columns that fix released labels, in words."""
     may_be_made: bool = True
+    """Whether one of them may be computed from released labels."""
 
     @property
     def proven(self) -> bool:
@@ -118,44 +119,33 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a check of a column, and advice about it, may look at.
-
-    ``claim``: what the release declares; ``rows``: the release's number of rows; ``by_strata``:
-    whether each stratum has a claim of its own.
-    """
+    """Everything that a check of a column, and advice about it, may look at."""
 
     policy: Policy
     claim: Mechanism
+    """What the release declares."""
     evidence: Evidence
     rows: int
-    known: Circumstances = Circumstances()
+    """The release's number of rows."""
+    circumstances: Circumstances = Circumstances()
     by_strata: bool = False
+    """Whether each stratum has a claim of its own."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of one check at one error probability.
-
-    ``side``: whether ``observed`` is a confidence bound, and which.
-    """
+    """The answer of one check at one error probability."""
 
     verdict: Verdict
     observed: float | None = None
     reason: str = ""
     side: Side | None = None
+    """Whether ``observed`` is a confidence bound, and which."""
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A check before its level is known.
-
-    ``id``, ``level``, ``question``, ``limit``, ``evidence``: as those of the check. ``test``: the
-    answer at a one-sided error probability; a failure at one stays one at a larger. ``own_error``:
-    the error probability of a check that takes no part in the correction for several. ``counted``:
-    whether it says what is there, as counted or measured: it takes no share of the error
-    probability and has no confidence. ``failure``: the answer where it is a failure, without the
-    cost of the answer where it is none.
-    """
+    """A check before its level is known: ``id`` to ``evidence`` are those of the check."""
 
     id: str
     level: str
@@ -163,9 +153,16 @@ class Draft:
     limit: float | None
     evidence: tuple[str, ...]
     test: Callable[[float], Answer]
+    """The answer at a one-sided error probability; a failure at one stays one at a larger."""
     own_error: float | None = None
+    """The error probability of a check that takes no part in the correction for several."""
     counted: bool = False
+    """Whether it says what is there, as counted or measured.
+
+    It takes no share of the error probability then, and has no confidence.
+    """
     failure: Callable[[float], Answer | None] | None = None
+    """The answer where it is a failure, without the cost of the answer where it is none."""
 
     def fails(self, alpha: float) -> bool:
         """Return whether the check fails at a one-sided error probability."""

@@ -52,17 +52,17 @@ class Row:
     question: str
     """As a report shows it, where ``look`` asks nothing more exact."""
     look: Callable[[Case, Any], Draft | None]
-    """What is asked of a case by its section of the policy; None where there is nothing to ask."""
+    """What is asked of a case by its section of the policy; None: there is nothing to ask."""
     audit: str | None = None
     """The audit behind it, where it looks at one's numbers alone."""
     level: CheckLevel | None = None
     """Where no section of the policy asks for it."""
     counted: bool = False
+    """As in a draft."""
     own_error: float | None = None
-    """``counted`` and ``own_error``: as those of a draft."""
+    """As in a draft."""
     where_found: bool = False
-    """Whether it is there only where its audit found something; where that audit was left out it is
-    open."""
+    """Whether it is there only where its audit found something; open where that was left out."""
 
     def draft(self, name: str, case: Case) -> Draft | None:
         """Return the check of a case; None where it is not asked for, or there is none."""
@@ -75,10 +75,10 @@ class Row:
 
         Without a policy, whoever leaves an audit out asks no question that it answers.
         """
-        known = case.known
-        could = known.truth or name != "shared-noise"
+        circumstances = case.circumstances
+        could = circumstances.truth or name != "shared-noise"
         asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
-        if not (self.where_found and asked and could and self.audit in known.left_out):
+        if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None
         found = drafted(Answer("inconclusive", None, "nothing was looked for"), counted=True)
         level = getattr(case.policy.checks, name.replace("-", "_")).level
@@ -98,7 +98,7 @@ class Row:
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
     found = {name: row.draft(name, case) for name, row in CHECKS.items()}
-    if case.known.proven:
+    if case.circumstances.proven:
         found = {name: _as_proven(name, draft, case) for name, draft in found.items()}
     unseen = [CHECKS[name].unseen(name, case) for name, draft in found.items() if draft is None]
     every = (*found.values(), *unseen)
@@ -147,14 +147,14 @@ def _unread(case: Case, _: Any) -> Draft | None:
 
 def _unrelated(case: Case, _: Any) -> Draft | None:
     """Return the check, None where the true labels say something; no policy switches it off."""
-    if not case.known.unrelated:
+    if not case.circumstances.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
     return drafted(Answer("inconclusive", None, reason), counted=True)
 
 
 def _replay(case: Case, section: Any) -> Draft | None:
-    found = case.known.replay
+    found = case.circumstances.replay
     if found is None or not (decided(found) or section.required):
         if not section.required:
             return None
@@ -334,7 +334,7 @@ def _identifiers(case: Case, section: Any) -> Draft:
     elif total <= section.max:
         answer = Answer("pass", total, "no column looks like an identifier")
     else:
-        answer = Answer("fail", total, leads_back(counts, case.known.concerns))
+        answer = Answer("fail", total, leads_back(counts, case.circumstances.concerns))
     return drafted(answer, tuple(counts), float(section.max))
 
 
@@ -408,10 +408,10 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     observed = max(shares.values(), default=0.0)
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
-    seen, unseen = ("", "") if case.known.truth else (_SEEN, _UNSEEN)
+    seen, unseen = ("", "") if case.circumstances.truth else (_SEEN, _UNSEEN)
     # Neither an order nor a person's rows reveal a label to somebody who knows none.
     alone = found not in ("", order) and not all(one.startswith(_ALIKE) for one in reasons)
-    made = _MADE if alone and not case.known.truth else ""
+    made = _MADE if alone and not case.circumstances.truth else ""
     by = seen if made else ""
     if not ids:
         answer = Answer("inconclusive", None, "no label is known that features could reveal")
@@ -593,7 +593,7 @@ def _attack(what: str) -> Callable[[Case, Any], Draft]:
 CHECKS: Final[Mapping[str, Row]] = {
     PRIVATE_COLUMNS: Row(
         "Was every private column that is declared audited?",
-        lambda case, _: left_out_columns(case.known.columns, 1),
+        lambda case, _: left_out_columns(case.circumstances.columns, 1),
         level="warn",
     ),
     "cells-read": Row(

@@ -9,7 +9,7 @@ import ldpaudit.audits.label_inference.runs as runs_module
 import ldpaudit.audits.models as models_module
 from ldpaudit.attacks import ATTACKS
 from ldpaudit.attacks.scoring import ACCURACY, lower_bound
-from ldpaudit.audits.interface import AuditContext, Plan, Run
+from ldpaudit.audits.interface import AuditContext, Execution, Plan
 from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.audits.label_inference.estimates import best_parts
 from ldpaudit.audits.label_inference.runs import folds_of, run_attacks
@@ -29,8 +29,8 @@ def few_attacks(monkeypatch: pytest.MonkeyPatch) -> None:
 def _context(release: Release, claim: Mechanism, ends_after: int) -> AuditContext:
     ticks = iter(range(10_000))
     stop = Stop(deadline=ends_after, clock=lambda: float(next(ticks)))
-    context = AuditContext(release, claim, Plan(seed=1), run=Run(stop=stop))
-    return replace(context, run=Run(Watched(context.progress, stop), stop))
+    context = AuditContext(release, claim, Plan(seed=1), run=Execution(stop=stop))
+    return replace(context, run=Execution(Watched(context.progress, stop), stop))
 
 
 @pytest.mark.usefixtures("few_attacks")

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 from worlds import feature_table
 
-from ldpaudit.audits.interface import AuditContext, Plan, of_rows
+from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.power import AUDIT as POWER
@@ -47,7 +47,7 @@ def test_the_first_stage_bounds_epsilon() -> None:
     assert {one.id for one in POWER.run(honest).estimates} == {EXCESS}
     leak = AUDIT.run(staged(1500, 3, 4.0, 1.0, 3, seed=2))
     assert leak.bounds[INSIDER](ALPHA) > 1.0
-    alone = replace(honest, release=replace(honest.release, truth=None), known={})
+    alone = replace(honest, release=replace(honest.release, truth=None), memo={})
     assert 0 < AUDIT.run(alone).bounds[OUTSIDER](ALPHA) <= 1.0
 
 
@@ -79,7 +79,7 @@ def test_without_the_rows_that_were_released_no_stage_is_known() -> None:
         context.release.take(np.arange(100, 900)),
         context.release.take(np.arange(850)),
     ):
-        fewer = replace(context, release=release, known={})
+        fewer = replace(context, release=release, memo={})
         found = AUDIT.run(fewer)
         assert not found.bounds
         assert "how many rows were released" in " ".join(note.text for note in found.notes)
@@ -89,11 +89,11 @@ def test_without_the_rows_that_were_released_no_stage_is_known() -> None:
 def test_a_part_of_the_rows_keeps_its_stages() -> None:
     context = staged(900, 2, 1.0, 1.0, 3, seed=4)
     rows = np.arange(5, 900, 10)
-    part = one_channel(of_rows(context, rows, whole=context.release))
+    part = one_channel(context.on_rows(rows, whole=context))
     assert part.release.places is not None
     assert part.release.places.tolist() == list(range(5, 300, 10))
-    assert part.views.every_row is not None
-    assert len(part.views.every_row) == 300
+    assert part.whole is not None
+    assert len(part.whole.release) == 300
 
 
 @pytest.mark.validate

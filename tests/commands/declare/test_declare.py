@@ -13,7 +13,7 @@ import pytest
 from processes import called, refused
 
 from ldpaudit.datasets import declare as declared_table
-from ldpaudit.datasets import read_file_columns, read_release
+from ldpaudit.datasets import read_release
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.mechanisms.joint import marginal_claims
@@ -259,8 +259,8 @@ def test_one_claim_for_all_and_joint_mechanisms():
         **{"name": "rs-fd", "epsilon": 1.0},
         "domains": [["no", "yes"], [1, 2, 3]],
     }
-    vector = read_file_columns("t.csv", coding=DeclaredCoding, marginals=marginal_claims).file
-    assert vector.columns[0].classes == ("no", "yes")
+    known = {"coding": DeclaredCoding, "marginals": marginal_claims}
+    assert read_release("t.csv", label="a", **known).release.classes == ("no", "yes")
     assert "random sampling" in declare("t.csv")[1]
     stated = ("--label", "a:classes=no,yes,zzq", "--label", "b", *joint[4:])
     assert declare("t.csv", *stated)[0] == 0

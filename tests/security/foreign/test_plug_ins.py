@@ -18,7 +18,7 @@ from ldpaudit.errors import AttackError, InputError, LdpAuditError
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.listing import ORDER, SHORT
 from ldpaudit.pipeline.audit import available_audits
-from ldpaudit.plugins import GROUPS
+from ldpaudit.plugins import GROUPS, our_points
 from ldpaudit.reports import FORMATS, render
 
 CODE = """
@@ -177,8 +177,8 @@ def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
         "attacks": {*built_in_attacks(), "best"},
         "mechanisms": {*ORDER, *SHORT},
     }
-    # What the others may be called is tested with a stranger's package.
-    others = {"commands", "formats", "generators", "readers"}
+    # What the others may be called is tested with a stranger's package; trees are ours alone.
+    others = {"commands", "formats", "generators", "readers", "trees"}
     assert {*taken} | others == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
     install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
     assert (available_audits(), available_attacks()) == (built_in_audits(), built_in_attacks())
@@ -188,6 +188,11 @@ def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
     assert len(refused) == sum(map(len, taken.values()))
     assert all("of the package 'mild-parts'" in text for text in refused)
     assert result.run.plugins == ()
+
+
+def test_what_audits_trees_is_of_this_package(install):
+    install(trees=["several = mild_parts:Mild", "another = mild_parts:Mild"])
+    assert [point.module for point in our_points("tree")] == ["ldpaudit.extras.several.trees"]
 
 
 def test_what_took_part_is_named_in_every_form(install, tmp_path, command):

@@ -10,7 +10,6 @@ from typing import Final
 from ldpaudit import __version__
 from ldpaudit.api import policy_of
 from ldpaudit.commands.outputs import stem_of
-from ldpaudit.datasets import read_file_columns
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.doors import (
     AuditResult,
@@ -20,6 +19,7 @@ from ldpaudit.doors import (
     NoProgress,
     Plan,
     Progress,
+    Release,
     Stop,
     number,
 )
@@ -64,12 +64,13 @@ from ldpaudit.extras.choose.sweep.points import (
 )
 from ldpaudit.extras.choose.sweep.request import Point
 from ldpaudit.extras.release.privatize.plan import options_of
+from ldpaudit.extras.several.reading import read_file_columns
+from ldpaudit.extras.several.walk import AnswersTree
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
 from ldpaudit.pipeline.audit import audit
-from ldpaudit.pipeline.nodes import Node, node_of
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
 from ldpaudit.result.numbers import against, as_percent
@@ -258,7 +259,7 @@ class Search:
         settled = {"audit": asked.model_copy(update=fixed), "waivers": ()}
         stop = Stop.after(until - time.monotonic())
         result = audit(
-            self._node(drawn),
+            self._released(drawn),
             plan,
             self.policy.model_copy(update=settled),
             skip=("seeds", *skip),
@@ -269,12 +270,12 @@ class Search:
         )
         return None if stop.obeyed else result
 
-    def _node(self, drawn: Sequence[Simulation]) -> Node:
+    def _released(self, drawn: Sequence[Simulation]) -> Release | AnswersTree:
         """Return a simulated release of every private column, as an insider reads it."""
         first = self.columns[0]
         if len(drawn) == 1:
             tables = replace(first.tables, training=first.audited, test=None)
-            return node_of(reading_of(tables, drawn[0]).release)
+            return reading_of(tables, drawn[0]).release
         names = [column.asked.label for column in self.columns]
         table, truth = drawn[0].table, first.audited.select(names[:1])
         for name, column, one in zip(names[1:], self.columns[1:], drawn[1:], strict=True):
@@ -291,7 +292,7 @@ class Search:
             truth=truth.replace_schema_metadata(),
             coding=DeclaredCoding,
         )
-        return node_of(report.file)
+        return AnswersTree.of(report.file)
 
     def among(self, parts: Parts, column: Column) -> Column:
         """Return a private column with the others' released values among its features."""

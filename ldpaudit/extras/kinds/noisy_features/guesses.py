@@ -31,7 +31,7 @@ from ldpaudit.doors import FloatArray, IndexArray, clopper_pearson_lower
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import epsilon_of_mu, one_run_mu, promised_share
 
-_MOST_ROWS: Final = 40_000
+_MOST_ROWS_PAIRED: Final = 40_000
 _FEWEST_PAIRS: Final = 40
 _PARTS: Final = (1.0, 0.5, 0.25, 0.1)
 """Of the pairs, those farthest apart, among which the number that promises most is chosen."""
@@ -149,7 +149,7 @@ def once(original: FloatArray, released: FloatArray, rng: np.random.Generator) -
     """Return at most 40,000 rows in a random order, copies of a row with its noise only once."""
     both = np.hstack([original, released])
     _, rows = np.unique(both, axis=0, return_index=True)
-    return np.asarray(rng.permutation(rows)[:_MOST_ROWS])
+    return np.asarray(rng.permutation(rows)[:_MOST_ROWS_PAIRED])
 
 
 def _inverse_spread(noise: FloatArray) -> FloatArray:

@@ -22,7 +22,7 @@ from ldpaudit.models.counts import Hashes, clean_prior, hash_rows
 from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import BoolArray, Float32Array, SyntheticTable
 
-_MOST_ROWS = 20_000
+_MOST_ROWS_TOLD_APART = 20_000
 _SHAPE = 2.0
 _ROUNDS = 40
 _RECOGNISED = 0.5
@@ -131,7 +131,7 @@ def discriminating(
 ) -> OriginalShare:
     """Estimate 1 − λ g(x̃)/q(x̃) by a discriminator of generated against released rows."""
     # With too few rows for a discriminator it is 1 − λ.
-    released = features.take(rng.permutation(len(features))[:_MOST_ROWS])
+    released = features.take(rng.permutation(len(features))[:_MOST_ROWS_TOLD_APART])
     p, q = _matrix(table.features.take(_balanced(table, k, rng))), _matrix(released)
     fewest, width = min(len(p), len(q)), p.shape[1]
     if fewest < FEWEST_ROWS or width == 0:
@@ -153,7 +153,7 @@ def _balanced(table: SyntheticTable, k: int, rng: np.random.Generator) -> IndexA
     order = rng.permutation(len(table.labels))
     labels = [order[table.labels[order] == y] for y in range(k)]
     each = min(len(rows) for rows in labels)
-    return np.concatenate([rows[: min(each, _MOST_ROWS // k)] for rows in labels])
+    return np.concatenate([rows[: min(each, _MOST_ROWS_TOLD_APART // k)] for rows in labels])
 
 
 def _matrix(features: FeatureTable) -> Float32Array:

@@ -11,10 +11,9 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.api import read_with
-from ldpaudit.api.reading import opened, read_columns
+from ldpaudit.api.reading import opened
 from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.reading import ReadReport
-from ldpaudit.datasets.several import ColumnsReport
 from ldpaudit.doors import (
     AuditContext,
     FeatureTable,
@@ -29,13 +28,15 @@ from ldpaudit.doors import (
     from_declaration,
     refuse,
 )
+from ldpaudit.extras.several.files import FileColumns
+from ldpaudit.extras.several.reading import ColumnsReport, read_columns
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.joint import from_declaration as joint_claim
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.models.encoding import DesignMatrix
 from ldpaudit.options import named_columns
-from ldpaudit.release import FileColumns, Float32Array, Label
+from ldpaudit.release import Float32Array, Label
 
 # Points of a number's range at most.
 _GRID: Final = 33

@@ -36,7 +36,7 @@ def judged(found, leaking, checks=None):
         rows=5000,
         sha256=None,
         today=datetime.date(2026, 6, 1),
-        known=Circumstances(replay=found),
+        circumstances=Circumstances(replay=found),
     )
 
 

@@ -1,0 +1,170 @@
+"""The checks of several columns or releases together, answer by answer."""
+
+import math
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from ldpaudit.extras.several.judging import BOUND_SHARE, NodeCase, drafts_of
+from ldpaudit.extras.several.words import Words, sentence_of
+from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.policy import default_policy
+from ldpaudit.judging.policy.sections import ClaimSection
+from ldpaudit.result import AuditRecord, Estimate
+
+
+def estimate(name, value):
+    return Estimate(id=name, kind="estimated", value=value)
+
+
+def node(epsilon=2.0, bound=1.5, excess=0.1, p_value=None, **more):
+    """A node whose bound is ``bound`` minus the error probability it is asked at."""
+    estimates, bounds = [], {}
+    if bound is not None:
+        estimates.append(estimate("person.epsilon_lower", bound))
+        bounds["person.epsilon_lower"] = lambda alpha: bound - alpha
+    if excess is not None:
+        estimates.append(estimate("person.min_detectable_excess", excess))
+        bounds["person.min_detectable_excess"] = lambda alpha: excess + alpha
+    if p_value is not None:
+        estimates.append(estimate("person.independence", p_value))
+    found = Evidence({e.id: e for e in estimates}, {}, bounds)
+    words = Words("column", "the 2 columns together")
+    mine = NodeCase(default_policy(), words, epsilon, found)
+    return replace(mine, **more)
+
+
+def answer(mine, alpha=0.05):
+    draft = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
+    found = draft.test(alpha)
+    assert (draft.failure(alpha) is not None) == (found.verdict == "fail")
+    return found.verdict, found.observed
+
+
+def test_a_bound_above_the_claim_fails():
+    used = 0.05 * BOUND_SHARE
+    assert answer(node(2.0, 2.0 + used + 1e-9)) == ("fail", pytest.approx(2.0))
+    assert answer(node(2.0, 2.0 + used)) == ("pass", pytest.approx(2.0))
+
+
+@pytest.mark.parametrize(("p", "status"), [(0.00499, "fail"), (0.00501, "pass")])
+def test_draws_that_do_not_go_together_as_declared_refute_a_sum(p, status):
+    """The tenth of the error probability that the bound leaves: 0.005."""
+    assert answer(node(p_value=p))[0] == status
+    assert answer(node(p_value=p, assumes_draws=False))[0] == "pass"
+
+
+@pytest.mark.parametrize("epsilon", [None, math.inf])
+def test_what_promises_nothing_is_open(epsilon):
+    assert answer(node(epsilon, 9.0, p_value=1e-9)) == ("inconclusive", None)
+
+
+def test_without_a_bound_the_parts_count_alone():
+    assert answer(node(bound=None, excess=None, boundable=False)) == ("pass", None)
+    assert answer(node(bound=None, excess=None)) == ("inconclusive", None)
+
+
+def test_why_there_is_no_bound_is_said():
+    records = (
+        AuditRecord(id="a", status="ran", reason="it ran."),
+        AuditRecord(id="b", status="skipped", reason=""),
+        AuditRecord(id="c", status="skipped", reason="too few rows."),
+    )
+    mine = node(bound=None, excess=None)
+    draft = next(d for d in drafts_of(replace(mine, records=records)) if d.id == "claimed-epsilon")
+    assert draft.test(0.05).reason.endswith("was not bounded: too few rows")
+    silent = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
+    assert silent.test(0.05).reason.endswith("was not bounded")
+
+
+def test_a_weak_audit_is_open():
+    allowed = default_policy().audit.max_undetected_excess.at(2.0)
+    used = 0.05 * BOUND_SHARE
+    assert answer(node(excess=allowed - used - 1e-9))[0] == "pass"
+    assert answer(node(excess=allowed - used + 1e-9))[0] == "inconclusive"
+    assert answer(node(excess=None))[0] == "inconclusive"
+
+
+def test_the_id_of_the_bound_is_the_insiders_if_there_is_one():
+    mine = node()
+    assert mine.bound == "person.epsilon_lower"
+    outsider = {"person.release_only_epsilon_lower": lambda _: 0.1}
+    both = replace(mine.evidence, bounds={**mine.evidence.bounds, **outsider})
+    assert replace(mine, evidence=both).bound == "person.epsilon_lower"
+    alone = replace(mine, evidence=replace(mine.evidence, bounds=outsider))
+    assert (alone.bound, alone.bounded(0.05)) == ("person.release_only_epsilon_lower", 0.1)
+    assert replace(mine, evidence=replace(mine.evidence, bounds={})).bounded(0.05) is None
+
+
+@pytest.mark.parametrize(("p", "status"), [(0.05, "fail"), (0.0501, "pass")])
+def test_joint_draws_are_tested_at_the_level_of_the_node(p, status):
+    drafts = drafts_of(node(p_value=p))
+    found = next(d for d in drafts if d.id == "claimed-channel").test(0.05)
+    assert (found.verdict, found.observed) == (status, p)
+    assert not any(d.id == "claimed-channel" for d in drafts_of(node()))
+
+
+def test_a_warning_is_said_once():
+    warned = SimpleNamespace(
+        id="identifiers", level="warn", verdict="fail", waived=None, reason="dates"
+    )
+    part = SimpleNamespace(
+        verdict="inconclusive",
+        checks=(warned,),
+        sentence="Inconclusive: too few rows. Warning: dates.",
+    )
+    words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
+    assert sentence_of("inconclusive", (), (part, part), words, lambda _: None) == (
+        "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). Warning "
+        "in releases 1 and 2: dates."
+    )
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "end"),
+    [
+        (("fail", "pass"), "; the audit of column vote fails, too."),
+        (("fail", "fail"), "; the audits of columns vote and income fail, too."),
+    ],
+)
+def test_a_column_is_not_said_to_fail_alone(verdicts, end):
+    """Noise that goes along with another column's fails there, although the column keeps its ε."""
+    check = SimpleNamespace(
+        id="claimed-epsilon",
+        level="error",
+        verdict="fail",
+        waived=None,
+        reason="they leak more",
+        confidence=None,
+    )
+    parts = tuple(SimpleNamespace(verdict=one, checks=()) for one in verdicts)
+    words = Words("column", "the 2 columns together", ("vote", "income"))
+    found = sentence_of("fail", (check,), parts, words, lambda _: None)
+    assert found == f"Violation found: they leak more{end}"
+
+
+def test_a_pass_names_the_limit_that_was_judged():
+    check = SimpleNamespace(
+        id="claimed-epsilon",
+        level="error",
+        verdict="pass",
+        waived=None,
+        observed=3.0,
+        limit=3.6,
+        confidence=0.95,
+        reason="they are not shown to leak more",
+    )
+    words = Words("release", "the 2 releases together", ("a.csv", "b.csv"))
+    claim = ClaimSection(epsilon_total=5).of(everything=True, one_release=False)
+    found = sentence_of("pass", (check,), (), words, lambda _: None, claim)
+    assert "ε = 3.6 of the 2 releases together (the policy allows 5 in total), nor" in found
+
+
+def test_a_node_that_declares_more_than_is_allowed():
+    allowed = default_policy().model_copy(update={"claim": ClaimSection(epsilon=2.0)})
+    mine = node(3.0, policy=allowed)
+    draft = next(d for d in drafts_of(mine) if d.id == "claimed-epsilon")
+    answer = draft.test(0.05)
+    assert (answer.verdict, answer.observed) == ("fail", 3.0)
+    assert "ε = 3 is declared, and the policy allows 2" in answer.reason
