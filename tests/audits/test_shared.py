@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from worlds import gaussian_release
 
-from ldpaudit.audits.interface import AuditContext, Plan, Run, Shared
+from ldpaudit.audits.interface import AuditContext, Execution, Plan, Shared
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 
@@ -15,7 +15,7 @@ RELEASE, CLAIM = gaussian_release(400, 1.0, 3)
 
 
 def context_of(release: Release, shared: Shared | None, seed: int = 1) -> AuditContext:
-    return AuditContext(release, CLAIM, Plan(seed=seed), run=Run(shared=shared))
+    return AuditContext(release, CLAIM, Plan(seed=seed), run=Execution(shared=shared))
 
 
 def turned(release: Release) -> Release:

@@ -7,6 +7,7 @@ from worlds import feature_table
 
 from ldpaudit.audits.assumptions import noise
 from ldpaudit.audits.assumptions.noise import every_code, groups, white_noise
+from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Release, ReleasedLabels, TrueLabels
@@ -42,6 +43,8 @@ def planted(seed: int, kind: str = "honest") -> AuditContext:
         flips &= site != 7
     if kind == "range":
         flips &= np.abs(numbers[:, 0] - 2.0) > 0.2
+    if kind == "shared":
+        flips = (rng.random(20) < LOST)[site]
     if kind == "person":
         flips = (rng.random(N) < LOST)[person]
     return context_of(seed, flips, truth, numbers, np.column_stack([site, person]))
@@ -75,6 +78,14 @@ def test_codes_of_a_sample_are_those_of_all_rows() -> None:
 def test_planted_faults_are_found(kind: str) -> None:
     found = white_noise(planted(2, kind))
     assert found.p_value(dependence=kind != "person") < 1e-6
+
+
+def test_bounds_count_one_row_of_each_group_of_all_rows() -> None:
+    context = planted(3, "shared")
+    clusters, sites = noise_clusters(context), context.release.features.categorical[:, 0]
+    assert clusters is not None
+    assert len(np.unique(np.column_stack([clusters, sites]), axis=0)) == len(np.unique(sites))
+    assert len(np.unique(clusters)) == len(np.unique(sites))
 
 
 def too_often(runs: int) -> None:

@@ -18,7 +18,7 @@ from ldpaudit.errors import AttackError, InputError, LdpAuditError
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.listing import ORDER, SHORT
 from ldpaudit.pipeline.audit import available_audits
-from ldpaudit.plugins import GROUPS, our_points
+from ldpaudit.plugins import GROUPS, ours
 from ldpaudit.reports import FORMATS, render
 
 CODE = """
@@ -192,7 +192,7 @@ def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
 
 def test_what_audits_trees_is_of_this_package(install):
     install(trees=["several = mild_parts:Mild", "another = mild_parts:Mild"])
-    assert [point.module for point in our_points("tree")] == ["ldpaudit.extras.several.trees"]
+    assert [point.module for point in ours("tree").values()] == ["ldpaudit.extras.several.trees"]
 
 
 def test_what_took_part_is_named_in_every_form(install, tmp_path, command):

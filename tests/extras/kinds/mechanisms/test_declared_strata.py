@@ -5,7 +5,7 @@ from commands.declare.test_declare import _tables as _tables
 from commands.declare.test_declare import content, declare
 from processes import refused
 
-from ldpaudit.datasets import read_file_columns
+from ldpaudit.datasets import read_release
 from ldpaudit.mechanisms.view import DeclaredCoding
 
 
@@ -24,8 +24,8 @@ def test_options_in_groups_or_words(path, words):
     labels = content(path)["labels"]
     assert [(one["label"], one.get("by")) for one in labels] == [("a", None), ("b", "region")]
     assert labels[1]["mechanism"]["strata"][1]["value"] == "south"
-    vector = read_file_columns(path, coding=DeclaredCoding).file
-    assert vector.columns[1].strata is not None
+    column = read_release(path, label="b", coding=DeclaredCoding).release
+    assert column.strata is not None
     assert "Nothing was written" in declare(path, *words.split())[1]
     assert "'region'" in declare(path)[1]
     assert "--overwrite replaces it" in refused(
