@@ -1,11 +1,13 @@
 """Groups of many rows are looked at in a sample: as valid, and as sure to find planted faults."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from estimators.worlds import allowed
 from worlds import feature_table
 
-from ldpaudit.audits.assumptions import noise
+from ldpaudit.audits.assumptions import noise, rows
 from ldpaudit.audits.assumptions.noise import every_code, groups, white_noise
 from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -43,8 +45,6 @@ def planted(seed: int, kind: str = "honest") -> AuditContext:
         flips &= site != 7
     if kind == "range":
         flips &= np.abs(numbers[:, 0] - 2.0) > 0.2
-    if kind == "shared":
-        flips = (rng.random(20) < LOST)[site]
     if kind == "person":
         flips = (rng.random(N) < LOST)[person]
     return context_of(seed, flips, truth, numbers, np.column_stack([site, person]))
@@ -80,12 +80,15 @@ def test_planted_faults_are_found(kind: str) -> None:
     assert found.p_value(dependence=kind != "person") < 1e-6
 
 
-def test_bounds_count_one_row_of_each_group_of_all_rows() -> None:
-    context = planted(3, "shared")
-    clusters, sites = noise_clusters(context), context.release.features.categorical[:, 0]
+def test_rows_that_share_noise_are_those_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    context = planted(3)
+    sites = next(one for one in groups(context, MOST) if (one.name, one.columns) == ("value", (1,)))
+    assert sites.sampled
+    departure = SimpleNamespace(where=sites, family="groups", opposite=False)
+    monkeypatch.setattr(rows, "shared", lambda _: [SimpleNamespace(departure=departure)])
+    clusters, site = noise_clusters(context), context.release.features.categorical[:, 0]
     assert clusters is not None
-    assert len(np.unique(np.column_stack([clusters, sites]), axis=0)) == len(np.unique(sites))
-    assert len(np.unique(clusters)) == len(np.unique(sites))
+    assert len(np.unique(np.column_stack([clusters, site]), axis=0)) == 20
 
 
 def too_often(runs: int) -> None:
