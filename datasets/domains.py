@@ -123,11 +123,10 @@ _LEAST_GROUP, _LEAST_SHARE = 20, 0.002
 class Domains:
     """The labels that can occur: the values of a true label, and those of a released one."""
 
-    # ``apart``: whether the two were kept apart because, undeclared, they have no value in common.
-
     classes: tuple[Label, ...]
     outputs: tuple[Label, ...]
     apart: bool = False
+    """Whether the two were kept apart because, undeclared, they have no value in common."""
 
 
 @dataclass(frozen=True)

@@ -25,14 +25,15 @@ _BITS: Final = {2: pa.int16(), 4: pa.int32(), 8: pa.int64()}
 class KnownColumns:
     """The columns of a release that are known to be from before the noise."""
 
-    # ``named``: by an option or a policy; ``declared``: by the file; ``truth``: the table of true
-    # labels, None without one. ``equal``: for each column that it holds, too, whether all values
-    # are equal; None where they cannot be compared.
-
     named: frozenset[str]
+    """By an option or a policy."""
     declared: frozenset[str]
+    """By the file."""
     truth: Truth | None = None
+    """The table of true labels, None without one."""
     equal: dict[str, bool | None] = field(default_factory=dict)
+    """For each column that it holds, too, whether all values are equal; None where they cannot be
+    compared."""
 
     def compared(
         self,

@@ -50,11 +50,10 @@ CONTINUOUS_FROM = 50
 class LabelColumn:
     """A column of labels."""
 
-    # ``values``: the distinct labels, in the order in which they occur; integral floats as ints.
-    # ``codes``, int32 array of shape (n,): positions in ``values``.
-
     values: tuple[Label, ...]
+    """The distinct labels, in the order in which they occur; integral floats as ints."""
     codes: IntArray
+    """Int32 array of shape (n,): positions in ``values``."""
 
     def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
         """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message."""

@@ -48,12 +48,11 @@ class ChannelTable:
 class ColumnChannels:
     """The channels of one private column: by stratum, or of all rows under an empty text."""
 
-    # ``named``: the variable in the names of sdcMicro's parameters, where the table has no other.
-
     variable: str | None
     by: str | None
     tables: Mapping[str, ChannelTable]
     named: str | None = None
+    """The variable in the names of sdcMicro's parameters, where the table has no other."""
 
     def mechanism(self) -> dict[str, Any]:
         """Return the mechanism as a declaration states it, labels that write numbers as such."""

@@ -19,16 +19,17 @@ _ROUNDING: Final = 1e-6
 class NumericCoding:
     """How numbers become codes 0 … c − 1: each its own value, or bins."""
 
-    # ``names``: what each code is called. ``values``, float64 array of shape (c,) or None: the
-    # number of each code, in increasing order; None for bins. ``edges``, float64 array of shape (c
-    # − 1,): for bins, increasing: code 0 is up to and with the first, …, code c − 1 above the last.
-    # ``low``, ``high``: numbers outside have no code.
-
     names: tuple[Label, ...]
+    """What each code is called."""
     values: FloatArray | None
+    """Float64 array of shape (c,) or None: the number of each code, in increasing order; None for
+    bins."""
     edges: FloatArray
+    """Float64 array of shape (c − 1,): for bins, increasing: code 0 is up to and with the first, …,
+    code c − 1 above the last."""
     low: float = -np.inf
     high: float = np.inf
+    """``low`` and ``high``: numbers outside have no code."""
 
     @classmethod
     def of_values(cls, names: tuple[Label, ...]) -> "NumericCoding":

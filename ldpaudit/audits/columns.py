@@ -70,15 +70,15 @@ _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
 class Labels:
     """The labels that columns are compared with."""
 
-    # ``codes``, int32 (n,): true labels, or released ones. ``classes``: how many there are.
-    # ``weights``, float64 (m, k): what a row with each code counts for each label. ``most_equal``:
-    # the excess over chance of equal released labels of two rows with one true label; None where
-    # the codes are true labels.
-
     codes: IntArray
+    """Int32 (n,): true labels, or released ones."""
     classes: int
+    """How many there are."""
     weights: FloatArray
+    """Float64 (m, k): what a row with each code counts for each label."""
     most_equal: float | None = None
+    """The excess over chance of equal released labels of two rows with one true label; None where
+    the codes are true labels."""
 
 
 def columns_finding(context: AuditContext) -> Finding:

@@ -138,14 +138,14 @@ SMOOTHING = 0.5
 class PosteriorBox:
     """Posteriors of m rows, each with an interval for every label."""
 
-    # ``estimate``, float64 array of shape (m, k): rows sum to 1, entries strictly inside (0, 1).
-    # ``low``, ``high``, float64 arrays of shape (m, k): ends of the intervals; low ≤ estimate ≤
-    # high. ``sizes``, int32 array of shape (m,): the neighbourhoods' sizes.
-
     estimate: FloatArray
+    """Float64 array of shape (m, k): rows sum to 1, entries strictly inside (0, 1)."""
     low: FloatArray
     high: FloatArray
+    """``low`` and ``high``: float64 arrays of shape (m, k): ends of the intervals; low ≤ estimate ≤
+    high."""
     sizes: IntArray
+    """Int32 array of shape (m,): the neighbourhoods' sizes."""
 
     @classmethod
     def from_counts(cls, counts: IntArray, totals: IntArray, error: float) -> "PosteriorBox":
@@ -391,16 +391,16 @@ def _least_point(gradient: FloatArray, low: FloatArray, high: FloatArray) -> Flo
 class ErrorBudget:
     """How the error probability δ of a bound on J(τ) is spent."""
 
-    # ``total``: δ = ``count`` + ``markov`` + ``prior``; ``count``: δ″, the binomial bound of the
-    # share of queries; ``markov``: γ, the event that more than a share ``slack`` of all people have
-    # a wrong loss bound; ``prior``: the event that a label's share lies outside its interval;
-    # ``slack``: s, taken off the bound.
-
     total: float
+    """δ = ``count`` + ``markov`` + ``prior``."""
     count: float
+    """δ″, the binomial bound of the share of queries."""
     markov: float
+    """γ, the event that more than a share ``slack`` of all people have a wrong loss bound."""
     prior: float
+    """The event that a label's share lies outside its interval."""
     slack: float
+    """What is taken off the bound, s."""
 
     @classmethod
     def of(cls, total: float, slack: float = 0.001) -> "ErrorBudget":
@@ -428,15 +428,15 @@ def smoothness_bias(n: int, k: int, error: float, constant: float, power: float 
 class Exceedance:
     """J(τ) on a grid."""
 
-    # ``grid``, float64 array of shape (g,): τ in nats, ascending, every multiple of 1/2 within its
-    # range included; ``value``, float64 array of shape (g,): the share of queries whose estimated
-    # loss is at least τ; ``low``, float64 array of shape (g,) or None: a lower confidence bound at
-    # each point alone; ``queries``: m.
-
     grid: FloatArray
+    """Float64 array of shape (g,): τ in nats, ascending, every multiple of 1/2 within its range
+    included."""
     value: FloatArray
+    """Float64 array of shape (g,): the share of queries whose estimated loss is at least τ."""
     low: FloatArray | None
+    """Float64 array of shape (g,) or None: a lower confidence bound at each point alone."""
     queries: int
+    """How many rows asked, m."""
 
 
 def exceedance(

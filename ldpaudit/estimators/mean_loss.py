@@ -56,17 +56,17 @@ _HIGHEST = 30.0
 class HeldOut:
     """Rows that no model has seen, and what the fitting rows say about them."""
 
-    # ``posterior``, float64 array of shape (n, k): P(y | x) of the held-out rows by a model of the
-    # fitting rows, positive; ``labels``, ``released``, int32 arrays of shape (n,): the held-out
-    # rows' true and released labels; ``prior``, float64 array of shape (k,): label shares among the
-    # fitting rows, inside (0, 1); ``channel``, float64 array of shape (k, m): P(z | y) measured on
-    # the fitting rows, positive.
-
     posterior: FloatArray
+    """Float64 array of shape (n, k): P(y | x) of the held-out rows by a model of the fitting rows,
+    positive."""
     labels: IntArray
     released: IntArray
+    """``labels`` and ``released``: int32 arrays of shape (n,): the held-out rows' true and released
+    labels."""
     prior: FloatArray
+    """Float64 array of shape (k,): label shares among the fitting rows, inside (0, 1)."""
     channel: FloatArray
+    """Float64 array of shape (k, m): P(z | y) measured on the fitting rows, positive."""
 
     def __len__(self) -> int:
         """Return the number of rows n."""
@@ -89,12 +89,11 @@ class HeldOut:
 class Payoff:
     """V: log-odds of a model, cut at bounds that were fixed on other rows."""
 
-    # ``prior``, float64 array of shape (k,): the guess p̂ of the label shares, inside (0, 1).
-    # ``reach``, float64 array of shape (k,): how far each label's log-odds may stray from those of
-    # its share; NaN for a label whose term, never negative, is left out.
-
     prior: FloatArray
+    """Float64 array of shape (k,): the guess p̂ of the label shares, inside (0, 1)."""
     reach: FloatArray
+    """Float64 array of shape (k,): how far each label's log-odds may stray from those of its share;
+    NaN for a label whose term, never negative, is left out."""
 
     @classmethod
     def fit(cls, tuning: HeldOut, n: int) -> "Payoff":
@@ -179,14 +178,13 @@ def _part(scores: FloatArray, is_label: BoolArray, share: float, reach: float) -
 class AveragedPayoff:
     """V averaged over the true label, given the released one, under a claimed channel (k, m)."""
 
-    # ``inverse`` and ``offset``: of :func:`centred_inverse`; ``kept``, bool (k,): labels whose
-    # terms are used.
-
     channel: FloatArray
     prior: FloatArray
     inverse: FloatArray
     offset: FloatArray
+    """``inverse`` and ``offset``: of :func:`centred_inverse`."""
     kept: BoolArray
+    """Bool (k,): labels whose terms are used."""
 
     @classmethod
     def of(cls, channel: FloatArray, prior: FloatArray, n: int) -> "AveragedPayoff":
@@ -263,16 +261,16 @@ class AveragedPayoff:
 class MeanLossBound:
     """Payoffs on rows that played no part in their choice."""
 
-    # ``values``, float64 array of shape (n,): V of each row; of an outsider averaged over the
-    # released label under the claim. ``ends``: bounds of V for every possible row, fixed before
-    # these rows were looked at. ``prior``, float64 array of shape (k',): the guess of the shares of
-    # the labels whose terms are used; the others' are never negative. ``shares``: from an error
-    # probability to both ends of the intervals of these shares, shape (2, k').
-
     values: FloatArray
+    """Float64 array of shape (n,): V of each row; of an outsider averaged over the released label
+    under the claim."""
     ends: tuple[float, float]
+    """Bounds of V for every possible row, fixed before these rows were looked at."""
     prior: FloatArray
+    """Float64 array of shape (k',): the guess of the shares of the labels whose terms are used; the
+    others' are never negative."""
     shares: Callable[[float], FloatArray]
+    """From an error probability to both ends of the intervals of these shares, shape (2, k')."""
 
     def at(self, alpha: float) -> float:
         """Return the lower bound on E[ν], in nats, at one-sided error probability ``alpha``.

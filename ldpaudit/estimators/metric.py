@@ -39,12 +39,12 @@ _CELLS_AT_ONCE = 16_000_000
 class ColumnMetric:
     """Coded columns, or their principal components where the columns are too many."""
 
-    # ``design``: turns columns into coordinates; ``components``: the projection, None where the
-    # coordinates are few; ``description``: what was done to the columns, in words for the report.
-
     design: DesignMatrix
+    """Turns columns into coordinates."""
     components: Any
+    """The projection, None where the coordinates are few."""
     description: str
+    """What was done to the columns, in words for the report."""
 
     @property
     def dimensions(self) -> int:

@@ -57,18 +57,18 @@ _MOST_LAGGED: Final = 20_000
 class Scan:
     """What single columns tell."""
 
-    # ``best``: the most that a column reveals about the label in its own row; ``deciding``: the
-    # columns, by position, that decide the label of their row; ``lagged``: those that decide the
-    # label of another row, with the distance to the row of the value; ``flags``: those whose value
-    # follows from the label, and that so tell apart groups of labels; ``position``: what the row
-    # number reveals; ``rows``: how many rows were looked at.
-
     best: Told
+    """The most that a column reveals about the label in its own row."""
     deciding: tuple[int, ...]
+    """The columns, by position, that decide the label of their row."""
     lagged: tuple[tuple[int, int], ...]
+    """Those that decide the label of another row, with the distance to the row of the value."""
     flags: tuple[int, ...]
+    """Those whose value follows from the label, and that so tell apart groups of labels."""
     position: Told
+    """What the row number reveals."""
     rows: int
+    """How many rows were looked at."""
 
 
 def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:

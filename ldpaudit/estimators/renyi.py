@@ -233,11 +233,11 @@ def _log(values: FloatArray) -> FloatArray:
 class RenyiBound:
     """A lower bound on D_α for one order, on rows that played no part in its choice."""
 
-    # ``critic``: with its own order α' ≤ α and its form; ``scores``: the rows it is bounded on.
-
     order: float
     critic: ClippedCritic
+    """With its own order α' ≤ α and its form."""
     scores: Scores
+    """The rows it is bounded on."""
 
     def at(self, alpha: float) -> float:
         """Return the bound in nats at one-sided error probability ``alpha``; never below 0."""
@@ -308,13 +308,14 @@ def row_groups(n_p: int, n_q: int) -> tuple[int, int]:
 class RenyiPoint:
     """Estimates of D_α in nats at one order."""
 
-    # ``order``: α; ``value``: the estimate to report; ``effective_rows``: rows of Q that the
-    # exponential weights e^{αφ} leave: n (E w)²/E w²; ``supported``: whether that is enough (30).
-
     order: float
+    """α."""
     value: float
+    """The estimate to report."""
     effective_rows: float
+    """Rows of Q that the exponential weights e^{αφ} leave: n (E w)²/E w²."""
     supported: bool
+    """Whether that is enough (30)."""
 
 
 def renyi_points(scores: Scores, orders: Sequence[float]) -> tuple[RenyiPoint, ...]:

@@ -26,14 +26,14 @@ _ONE_WAY: Final = 0.98
 class Agreement:
     """How often rows at a distance have the same label."""
 
-    # ``pairs``, ``same``: how many pairs of rows there are, and how many have the same label;
-    # ``chance``: the share that has it on average over all orders of the rows; ``z``: by how many
-    # standard deviations, over all orders, the number of such pairs differs.
-
     pairs: int
     same: int
+    """``pairs`` and ``same``: how many pairs of rows there are, and how many have the same label.
+    """
     chance: float
+    """The share that has it on average over all orders of the rows."""
     z: float
+    """By how many standard deviations, over all orders, the number of such pairs differs."""
 
     @property
     def excess(self) -> float:

@@ -174,16 +174,16 @@ class Outcomes:
 class Evidence:
     """What explains the outcomes best."""
 
-    # ``log_p_value``: of "nothing that was tried explains them", corrected for all of it;
-    # ``source``: in words, with ``{}`` for the name of the column; ``column``: the column whose
-    # checksum it is; ``seeds``, ``columns``: how many seeds of each generator were tried, and
-    # checksums of how many columns.
-
     log_p_value: float
+    """Of "nothing that was tried explains them", corrected for all of it."""
     source: str
+    """In words, with ``{}`` for the name of the column."""
     column: str | None
+    """The column whose checksum it is."""
     seeds: int
     columns: int
+    """``seeds`` and ``columns``: how many seeds of each generator were tried, and checksums of how
+    many columns."""
 
     @property
     def p_value(self) -> float:

@@ -27,14 +27,15 @@ LEAST_ROWS: Final = 10.0
 class Told:
     """The share of labels that a column reveals."""
 
-    # ``share``: in [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the
-    # most frequent label; ``error``: its standard error; ``wrong``: how many of the counted rows it
-    # tells wrongly; ``derived``: whether it seems to tell more than all labels.
-
     share: float
+    """In [0, 1]: balanced accuracy, or accuracy where that is larger and no merit of the most
+    frequent label."""
     error: float
+    """Its standard error."""
     wrong: int
+    """How many of the counted rows it tells wrongly."""
     derived: bool = False
+    """Whether it seems to tell more than all labels."""
 
 
 def label_weights(labels: IntArray, classes: int) -> FloatArray:
@@ -148,12 +149,12 @@ _ALPHA: Final = 0.001
 class Decided:
     """What the values of a column decide."""
 
-    # ``share``: of the rows: those with a value that decides their label; ``purity``: the share of
-    # these, of the half that was tested, that have the label; ``values``: how many such values.
-
     share: float = 0.0
+    """Of the rows: those with a value that decides their label."""
     purity: float = 0.0
+    """The share of these, of the half that was tested, that have the label."""
     values: int = 0
+    """How many such values."""
 
 
 def decided(

@@ -45,13 +45,12 @@ def loss(name: Loss, output: FloatArray, truth: FloatArray) -> FloatArray:
 class LabelRange:
     """Labels between two bounds: those of a grid, or any number."""
 
-    # ``low``, ``high``, float: the bounds, both possible labels; declared, never taken from the
-    # data. ``step``, float or None: the distance of neighbouring labels low, low + step, …, high;
-    # None for any real number.
-
     low: float
     high: float
+    """``low`` and ``high``: the bounds, both possible labels; declared, never taken from the data.
+    """
     step: float | None = None
+    """The distance of neighbouring labels low, low + step, …, high; None for any real number."""
 
     def __post_init__(self) -> None:
         low = check_label_value(check_finite("low", self.low))

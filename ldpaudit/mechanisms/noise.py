@@ -73,11 +73,10 @@ _BEYOND: Final = 1 << 48
 class BlockLaw:
     """A symmetric law on the integers with P(X = x) ∝ block[|x| mod n] e^{−ε ⌊|x|/n⌋}."""
 
-    # ``block``, float64 array of shape (n,): positive weights of one block. ``epsilon``, float: the
-    # decay from block to block, in nats.
-
     block: FloatArray
+    """Float64 array of shape (n,): positive weights of one block."""
     epsilon: float
+    """The decay from block to block, in nats."""
 
     @cached_property
     def _sums(self) -> tuple[FloatArray, float, float]:

@@ -39,7 +39,7 @@ from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray,
 # No predicted probability is below this (nor above 1 minus it).
 PROBABILITY_FLOOR: Final = 1e-7
 # Models are fitted on a random sample of at most this many rows.
-MOST_ROWS: Final = 200_000
+MOST_ROWS_FITTED: Final = 200_000
 # With fewer rows the class frequencies are the model.
 _FEWEST: Final = 20
 _BATCH: Final = 100_000
@@ -129,8 +129,8 @@ def fit_posterior(
         raise InsufficientDataError("A model of the labels needs at least one row.")
     transition = np.eye(n_classes) if channel is None else channel.matrix
     prior, rows = clean_prior(codes, transition), np.arange(len(codes))
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(rng.choice(rows, size=MOST_ROWS, replace=False))
+    if len(rows) > MOST_ROWS_FITTED:
+        rows = np.sort(rng.choice(rows, size=MOST_ROWS_FITTED, replace=False))
     features, codes = features.expanded().take(rows), codes[rows]
     few = len(rows) < _FEWEST or len(np.unique(codes)) < 2 or features.is_constant()
     if few or (like is not None and like.blend is None):

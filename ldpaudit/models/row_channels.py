@@ -32,7 +32,7 @@ from ldpaudit.models.trees import probabilities
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 
-_MOST_ROWS = 50_000
+_MOST_ROWS_FITTED = 50_000
 _FEWEST = 100
 _HELD_OUT = 0.2
 _RIDGE = 3.0
@@ -71,7 +71,7 @@ def fit_row_channels(
     # boosting, weighted on held-out rows.
     # Patrini et al. (2017), Theorem 2, with a channel for each row.
     features = features.expanded()
-    rows = rng.permutation(len(features))[:_MOST_ROWS]
+    rows = rng.permutation(len(features))[:_MOST_ROWS_FITTED]
     prior = floored(_frequencies(likelihood[rows])[None, :], _FLOOR).ravel()
     if len(rows) < _FEWEST or features.is_constant():
         return PosteriorModel(prior)

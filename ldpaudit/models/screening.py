@@ -18,7 +18,7 @@ from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, 
 _BINS: Final = 16
 # With more labels, the rarer ones count as one.
 _MOST_LABELS: Final = 20
-_MOST_ROWS: Final = 20_000
+_MOST_ROWS_SCREENED: Final = 20_000
 _CELLS_AT_ONCE: Final = 2_000_000
 # Rows that are added to each expected count, so that single rows do not decide.
 _LEAST_EXPECTED: Final = 0.5
@@ -28,8 +28,8 @@ def association(features: FeatureTable, codes: npt.NDArray[Any]) -> FloatArray:
     """Return how clearly each array column goes with the codes, float64 of shape (width,)."""
     # See :func:`associations`; of more than 20,000 rows as many at equal distances are looked at.
     n = len(features)
-    if n > _MOST_ROWS:
-        rows = np.linspace(0, n - 1, _MOST_ROWS).astype(np.int64)
+    if n > _MOST_ROWS_SCREENED:
+        rows = np.linspace(0, n - 1, _MOST_ROWS_SCREENED).astype(np.int64)
         features, codes = features.take(rows), codes[rows]
     scores: FloatArray = associations(features, [codes])[0]
     return scores

@@ -9,7 +9,7 @@ from ldpaudit.models.row_channels import fit_row_channels
 from ldpaudit.release import FeatureTable, FloatArray, IntArray
 
 # Of more rows before, a random sample is learnt from.
-_MOST_ROWS: Final = 100_000
+_MOST_ROWS_FITTED: Final = 100_000
 
 
 class StagedRelease:
@@ -48,7 +48,7 @@ class StagedRelease:
         features, likelihood = (np.concatenate(part) for part in zip(*self._seen, strict=True))
         # Only public things are learnt from: the seed needs no secrecy.
         rng = np.random.default_rng(0)
-        rows = rng.permutation(len(features))[:_MOST_ROWS]
+        rows = rng.permutation(len(features))[:_MOST_ROWS_FITTED]
         self._seen = [(features[rows], likelihood[rows])]
         return fit_row_channels(_table(features[rows]), likelihood[rows], rng)
 

@@ -56,34 +56,36 @@ class ColumnReplay:
 class Replay:
     """What drawing a release's noise again found."""
 
-    # ``reason``: why it could not be drawn again, or what is wrong, in words. ``committed``: rows
-    # that were drawn, ``rows``: those of the release, of which ``kept`` are matched with drawn ones
-    # and ``repeated`` give remembered answers again. ``left_out``, ``added``, ``doubled``: rows.
-    # ``sealed``: whether the true labels are those that were committed with. ``mark``: the same for
-    # releases of one key. ``epsilon``: where the declaration was edited, what the noise was drawn
-    # at and what is declared now. ``features``: what was found of those that the mechanism drew;
-    # None where it draws none. ``given``: what else the draw took from whoever asks, ``unseen``:
-    # what besides labels and features was drawn and is not compared, both in words.
-
     status: Status
     reason: str = ""
+    """Why it could not be drawn again, or what is wrong, in words."""
     columns: tuple[ColumnReplay, ...] = ()
     committed: int = 0
+    """Rows that were drawn."""
     rows: int = 0
+    """Those of the release, of which ``kept`` are matched with drawn ones and ``repeated`` give
+    remembered answers again."""
     kept: int = 0
     left_out: int = 0
     added: int = 0
     doubled: int = 0
+    """``left_out``, ``added`` and ``doubled``: rows."""
     repeated: int = 0
     reordered: bool = False
     other_order: bool = False
     sealed: bool = True
+    """Whether the true labels are those that were committed with."""
     commitment: str = ""
     mark: str = field(default="", repr=False)
+    """The same for releases of one key."""
     epsilon: tuple[float | None, float | None] | None = None
+    """Where the declaration was edited, what the noise was drawn at and what is declared now."""
     features: FeatureReplay | None = None
+    """What was found of those that the mechanism drew; None where it draws none."""
     given: str = ""
+    """What else the draw took from whoever asks, in words."""
     unseen: str = ""
+    """What besides labels and features was drawn and is not compared, in words."""
 
     @property
     def not_compared(self) -> str:

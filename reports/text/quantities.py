@@ -23,7 +23,6 @@ Mark = Literal["exact", "lower", "upper", "interval", "estimated"]
 
 _EPSILON = (
     "person.epsilon_lower",
-    "person.epsilon_lower",
     "person.release_only_epsilon_lower",
     "mechanism.epsilon_lower",
     "release_only.epsilon_lower",

@@ -49,22 +49,22 @@ _NO_FEATURES = "no features: every person has the same neighbours"
 class LossLabels:
     """Labels of all n rows of a release, k true and m released ones."""
 
-    # ``truth``, int32 (n,): true labels, coded 0 … k − 1 among those that occur; None for an
-    # outsider. ``released``, int32 (n,). ``classes``, int64 (k,): the codes of those labels in the
-    # release. ``prior``, ``prior_low``, ``prior_high``, float64 (k,): shares of the true labels,
-    # and a simultaneous confidence interval for them. ``channel``, float64 (k, m): P(z | y); None
-    # where the released label is known to depend on the features. ``source``: where the channel is
-    # from.
-
     truth: IntArray | None
+    """Int32 (n,): true labels, coded 0 … k − 1 among those that occur; None for an outsider."""
     released: IntArray
     classes: IndexArray
+    """Int64 (k,): the codes of those labels in the release."""
     outputs: int
     prior: FloatArray
     prior_low: FloatArray
     prior_high: FloatArray
+    """``prior``, ``prior_low`` and ``prior_high``: float64 (k,): shares of the true labels, and a
+    simultaneous confidence interval for them."""
     channel: FloatArray | None
+    """Float64 (k, m): P(z | y); None where the released label is known to depend on the features.
+    """
     source: Literal["declared", "measured", "none"]
+    """Where the channel is from."""
 
     @property
     def counted(self) -> tuple[IntArray, int]:
@@ -160,16 +160,17 @@ def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArra
 class Neighborhoods:
     """Label counts around each query."""
 
-    # ``queries``, int64 (q,): rows that ask. ``counts``, int32 (q, K). ``index_rows``: how many
-    # rows could be neighbours. ``k``: the wanted neighbourhood size. ``method``: the search and the
-    # metric, in words. ``smoothness``: C and β, where they are given.
-
     queries: IndexArray
+    """Int64 (q,): rows that ask."""
     counts: IntArray
     index_rows: int
+    """How many rows could be neighbours."""
     k: int
+    """The wanted neighbourhood size."""
     method: str
+    """The search and the metric, in words."""
     smoothness: tuple[float, float] | None = None
+    """C and β, where they are given."""
 
     def box(self, labels: LossLabels, error: float) -> PosteriorBox:
         """Return intervals of the posteriors, each row's wrong with probability ``error``."""

@@ -50,16 +50,15 @@ _NOT_PAIRED = (
 class LeftOut:
     """Attacks that did not run."""
 
-    # ``unfit``: why those that do not apply to the release, or failed on it, did not run.
-    # ``broken``: why parts of other packages could not be made. ``stopped``: those that the end of
-    # the audit's time left out. ``possible``: how many attacks, references apart, could have run:
-    # fixed before any was scored, so what is said of the strongest is corrected for choosing among
-    # so many.
-
     unfit: dict[str, str] = field(default_factory=dict)
+    """Why those that do not apply to the release, or failed on it, did not run."""
     broken: dict[str, str] = field(default_factory=dict)
+    """Why parts of other packages could not be made."""
     stopped: tuple[str, ...] = ()
+    """Those that the end of the audit's time left out."""
     possible: int = 1
+    """How many attacks, references apart, could have run: fixed before any was scored, so what is
+    said of the strongest is corrected for choosing among so many."""
 
 
 def run_each(
@@ -120,37 +119,38 @@ def knowledge_of(
 class AttackRun(Scored[FoldScore]):
     """How one attack did."""
 
-    # ``uses_release``: whether it is an attack rather than a reference. ``fitted_correct``,
-    # ``fitted_n``: right guesses on rows that the attack was fitted on (in-sample), at most 25,000
-    # a fold; 0 where that is not measured. ``given_release``: whether it learns from the rows that
-    # it guesses: scores are then bounded given the release.
-
     uses_release: bool = True
+    """Whether it is an attack rather than a reference."""
     fitted_correct: int = 0
     fitted_n: int = 0
+    """``fitted_correct`` and ``fitted_n``: right guesses on rows that the attack was fitted on
+    (in-sample), at most 25,000 a fold; 0 where that is not measured."""
     given_release: bool = False
+    """Whether it learns from the rows that it guesses: scores are then bounded given the release.
+    """
 
 
 @dataclass(frozen=True)
 class Fold:
     """One direction of the cross-fitting."""
 
-    # ``fitting``, ``held_out``, ``again``: rows to learn from, rows to guess, and some of those
-    # learnt from, to guess too. ``rows``: the places of the held-out rows in the release.
-    # ``posterior``, float64 (held-out rows, k): P(y | x) by the model of the true labels.
-    # ``baseline``: the guesses of that model. ``half``: which half is learnt from. ``scored``: of
-    # the held-out rows those that are scored; None: all.
-
     knowledge: Knowledge
     fitting: Release
     held_out: Release
     again: Release
+    """``fitting``, ``held_out`` and ``again``: rows to learn from, rows to guess, and some of those
+    learnt from, to guess too."""
     rows: IndexArray
+    """The places of the held-out rows in the release."""
     posterior: FloatArray
+    """Float64 (held-out rows, k): P(y | x) by the model of the true labels."""
     baseline: IntArray
+    """The guesses of that model."""
     slices: IntArray | None
     half: int
+    """Which half is learnt from."""
     scored: BoolArray | None = None
+    """Of the held-out rows those that are scored; None: all."""
 
 
 def folds_of(context: AuditContext) -> list[Fold]:

@@ -105,13 +105,12 @@ class _Pair:
 class GuessedRows:
     """Held-out rows with a model's guess for each label."""
 
-    # ``weights``, float64 (n, k): Positive, proportional within a row to the joint probability of
-    # the label and what was released. ``labels``, int32 (n,). ``prior``, float64 (k,): shares of
-    # the labels among the fitting rows.
-
     weights: FloatArray
+    """Float64 (n, k): positive, proportional within a row to the joint probability of the label and
+    what was released."""
     labels: IntArray
     prior: FloatArray
+    """Float64 (k,): shares of the labels among the fitting rows."""
 
     def take(self, rows: IndexArray) -> "GuessedRows":
         """Return the given rows."""
@@ -133,13 +132,13 @@ class GuessedRows:
 class _WorstPair(Measured):
     """Bounds and estimates for the pairs that looked farthest apart."""
 
-    # ``pairs``: the pair behind each bound. ``estimated_labels``: how many labels estimates are of,
-    # each for the largest of all their ordered pairs; 0 where fewer than two labels have 50 rows.
-    # ``compared``: how many ordered pairs or groups were candidates for the bounds.
-
     pairs: tuple[_Pair, ...]
+    """The pair behind each bound."""
     estimated_labels: int
+    """How many labels estimates are of, each for the largest of all their ordered pairs; 0 where
+    fewer than two labels have 50 rows."""
     compared: int
+    """How many ordered pairs or groups were candidates for the bounds."""
 
 
 def worst_pair(

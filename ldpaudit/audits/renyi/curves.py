@@ -34,14 +34,14 @@ _LEAST_TOP_ORDER = 3.0
 class Measured:
     """A divergence measured on held-out rows."""
 
-    # ``bounds``: one for each order. ``points``: an estimate for each order; empty where there are
-    # too few rows. ``calibration``: the largest calibration error of the models behind the
-    # estimates. ``rows``: test rows.
-
     bounds: tuple[RenyiBound, ...]
+    """One for each order."""
     points: tuple[RenyiPoint, ...]
+    """An estimate for each order; empty where there are too few rows."""
     calibration: float | None
+    """The largest calibration error of the models behind the estimates."""
     rows: int
+    """Test rows."""
 
 
 def largest_points(families: Sequence[Sequence[RenyiPoint]]) -> tuple[RenyiPoint, ...]:

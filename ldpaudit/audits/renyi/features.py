@@ -60,20 +60,19 @@ _UNSEEN = (
 class _Sides:
     """True and synthetic rows of every label."""
 
-    # ``labelled``: whether the synthetic rows' labels are known; else every label faces all of
-    # them. ``doubt``: what has to be assumed of the synthetic rows where they are known only by
-    # differing from the row that they replace and true rows repeat. Nothing about them is certified
-    # then. ``seen``: whether clearly more synthetic rows equal true ones than true rows equal one
-    # another: their generator may have seen them (or favours rows that many people share), and then
-    # no comparison says how far it is from people whom it has not seen.
-
     true: dict[int, IndexArray]
     synthetic: dict[int, IndexArray]
     original: FeatureTable
     made: FeatureTable
     labelled: bool
+    """Whether the synthetic rows' labels are known; else every label faces all of them."""
     doubt: str | None = None
+    """What has to be assumed of the synthetic rows where they are known only by differing from the
+    row that they replace and true rows repeat. Nothing about them is certified then."""
     seen: bool = False
+    """Whether clearly more synthetic rows equal true ones than true rows equal one another: their
+    generator may have seen them (or favours rows that many people share), and then no comparison
+    says how far it is from people whom it has not seen."""
 
 
 def _true_and_synthetic(context: AuditContext) -> _Sides | None:

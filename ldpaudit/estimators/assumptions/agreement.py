@@ -38,14 +38,13 @@ def agreement_p_value(
 class Stretch:
     """The rows from ``start`` up to ``stop`` that differ most clearly from what is usual."""
 
-    # ``p_value``: valid for all stretches that were looked at; ``inside``, ``usual``: what was
-    # measured there, and what is usual.
-
     p_value: float = 1.0
+    """Valid for all stretches that were looked at."""
     start: int = 0
     stop: int = 0
     inside: float = 0.0
     usual: float = 0.0
+    """``inside`` and ``usual``: what was measured there, and what is usual."""
 
 
 def sharpness_test(side: IntArray, expected: FloatArray, ends: tuple[float, float]) -> Stretch:

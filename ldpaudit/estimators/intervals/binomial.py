@@ -250,11 +250,10 @@ _PRECISION: Final = 1e-5
 class ShiftedCoins:
     """Coins by the log-odds of their priors, all shifted by one number."""
 
-    # ``odds``, float64 array of shape (l,): distinct log-odds. ``counts``, float64 array of shape
-    # (l,): how many coins have each; whole numbers.
-
     odds: FloatArray
+    """Float64 array of shape (l,): distinct log-odds."""
     counts: FloatArray
+    """Float64 array of shape (l,): how many coins have each; whole numbers."""
 
     @classmethod
     def of(cls, priors: FloatArray, up: bool) -> "ShiftedCoins":

@@ -211,10 +211,9 @@ class Interval:
 class Folds:
     """Row-wise differences, b less a, of each held-out fold."""
 
-    # ``reach``: no difference can lie outside of [−reach, reach].
-
     parts: tuple[FloatArray, ...]
     reach: float = 1.0
+    """No difference can lie outside of [−reach, reach]."""
 
     @property
     def n(self) -> int:

@@ -63,7 +63,7 @@ _DATA: Final = (
 )
 _DIFFERENCES: Final = ("Number", "Which", "Difference", "Rows")
 _PRINTED: Final = ("id", "title", "kind", "value", "level", "unit")
-_MOST_ROWS: Final = 10
+_MOST_ROWS_SHOWN: Final = 10
 """Rows of a picture of attacks: with the names of files it fits on a printed page."""
 _ATTACKS: Final = (
     "An attack guesses every person's true label. The strongest attack may differ from release to "
@@ -298,7 +298,7 @@ def _attacks(pairs: Sequence[Pair]) -> Section:
     references = [i for i in order if i not in attacks]
     table = group_table(_groups(pairs, [*attacks, *references], row_title), "Attack")
     titles = ("attacks", "Accuracy of each attack, with its interval", "accuracy")
-    drawn = groups[: max(1, _MOST_ROWS // len(pairs))]
+    drawn = groups[: max(1, _MOST_ROWS_SHOWN // len(pairs))]
     figure = group_figure(titles, drawn, group_table(groups), _rules(pairs))
     tables = [("Every attack on every release", table)]
     if sliced := _groups(pairs, (i for i, (score, _) in every if score.group), _sliced):

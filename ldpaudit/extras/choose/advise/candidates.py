@@ -66,7 +66,7 @@ from ldpaudit.numeric_labels import NumericView
 from ldpaudit.options import LabelOptions, parse_label
 
 # Of a larger table so many rows, drawn at random, are studied and released in simulations.
-MOST_ROWS: Final = 30_000
+MOST_ROWS_RELEASED: Final = 30_000
 # ε in nats that are tried, the most noise first: 0.05 to 8.
 GRID: Final = (
     *(place / 20 for place in range(1, 21)),
@@ -353,9 +353,9 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
         kept = rng.permutation(len(table))[:most]
         return table.take(pa.array(np.sort(kept))).combine_chunks()
 
-    audited = some(tables.everything.table, MOST_ROWS)
-    training = some(training, round(MOST_ROWS * (1 - share)))
-    test = some(test, max(round(MOST_ROWS * share), 1))
+    audited = some(tables.everything.table, MOST_ROWS_RELEASED)
+    training = some(training, round(MOST_ROWS_RELEASED * (1 - share)))
+    test = some(test, max(round(MOST_ROWS_RELEASED * share), 1))
     # Each column draws noise of its own.
     seed = tables.seed + place
     return Column(one, replace(tables, training=training, test=test, seed=seed), audited)

@@ -26,7 +26,7 @@ from ldpaudit.doors import (
 from ldpaudit.errors import quoted
 from ldpaudit.extras.choose.advise.candidates import (
     MOST,
-    MOST_ROWS,
+    MOST_ROWS_RELEASED,
     Column,
     Line,
     Parts,
@@ -485,7 +485,7 @@ class _Answer:
                 "held against what the released features reveal alone."
             )
         if len(columns[0].audited) < columns[0].rows:
-            yield f"Simulations release {MOST_ROWS:,} of the {columns[0].rows:,} rows, at random."
+            yield f"Simulations release {MOST_ROWS_RELEASED:,} of the {columns[0].rows:,} rows, at random."
         if len(columns) > 1 and found:
             yield (
                 "The leakage and utility of each column count the other columns' released values "

@@ -38,10 +38,10 @@ _EXACT: Final = 10
 class Described:
     """What a file of a statistics package says of its columns."""
 
-    # ``labels``: from a column to its values' labels; ``titles``: to the column's own label.
-
     labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
+    """From a column to its values' labels."""
     titles: Mapping[str, str] = field(default_factory=dict)
+    """To the column's own label."""
 
 
 class StatisticsFile(MemoryTable):

@@ -32,20 +32,21 @@ _OTHERWISE: Final = "give the file a name that ends in .parquet"
 class _Package:
     """What the files of a package hold."""
 
-    # ``names``: what a column may be called, and ``called`` that in words; ``reserved``: in lower
-    # case. ``text``: bytes of the longest text; ``label``: of the longest label of a value, 0 where
-    # there are none. ``padded``: whether spaces at the end of a text are lost. ``range``: the
-    # smallest and largest number.
-
     title: str
     names: re.Pattern[str]
+    """What a column may be called, and ``called`` that in words."""
     called: str
     text: int
+    """Bytes of the longest text."""
     label: int
+    """Of the longest label of a value, 0 where there are none."""
     padded: bool
+    """Whether spaces at the end of a text are lost."""
     range: tuple[float, float]
+    """The smallest and largest number."""
     cased: bool = False
     reserved: frozenset[str] = frozenset()
+    """In lower case."""
 
 
 _STATA: Final = _Package(

@@ -64,31 +64,34 @@ _ROWS: Final = 1 << 14
 class Protocol:
     """How a protocol makes and reads reports on k labels at ε: a row of the table."""
 
-    # ``words``, str: what it reports, for a description. ``width``, int: the number of entries of a
-    # report. ``compared``, callable: returns the channel of two labels' reports. ``draw``,
-    # callable: draws a report for each label code, shape (n, d). ``read``, callable: returns
-    # reports of the right width in their own type, and which are possible, (n,). ``support``,
-    # callable: returns how far each report supports the label of each code, in ``unit``, shape
-    # (n,). ``unit``, float: the log likelihood ratio, in nats, of two labels whose support differs
-    # by 1. ``keep``, callable: returns P(the most likely label is the true one), ties broken
-    # uniformly; None: not known. ``kind``, {"label", "labels", "numbers"}: how a released column
-    # holds a report. ``stated``, mapping: what its declaration states besides labels and ε.
-    # ``own_epsilon``, float or None: the report's ε in nats where the stated one is only that of
-    # its noise. ``likely``, callable or None: returns which labels are the most likely, where not
-    # all those of the largest support count.
-
     words: str
+    """What it reports, for a description."""
     width: int
+    """The number of entries of a report."""
     compared: Callable[[], Channel]
+    """Callable: returns the channel of two labels' reports."""
     draw: Callable[[IntArray, BitSource], Reports]
+    """Callable: draws a report for each label code, shape (n, d)."""
     read: Callable[[Reports], tuple[Reports, BoolArray]]
+    """Callable: returns reports of the right width in their own type, and which are possible, (n,).
+    """
     support: Callable[[Reports, IntArray], npt.NDArray[Any]]
+    """Callable: returns how far each report supports the label of each code, in ``unit``, shape
+    (n,)."""
     unit: float
+    """The log likelihood ratio, in nats, of two labels whose support differs by 1."""
     keep: Callable[[], float | None]
+    """Callable: returns P(the most likely label is the true one), ties broken uniformly; None: not
+    known."""
     kind: ReportKind = "numbers"
+    """{"label", "labels", "numbers"}: how a released column holds a report."""
     stated: Mapping[str, Any] = field(default_factory=dict)
+    """Mapping: what its declaration states besides labels and ε."""
     own_epsilon: float | None = None
+    """The report's ε in nats where the stated one is only that of its noise."""
     likely: Callable[[Reports], BoolArray] | None = None
+    """Callable or None: returns which labels are the most likely, where not all those of the
+    largest support count."""
 
 
 class FrequencyOracle(Made, LocalReports):

@@ -288,14 +288,14 @@ def _factor(system: FloatArray) -> tuple[FloatArray, bool] | None:
 class IntervalColumns:
     """Outputs with their intervals of labels, in increasing order of output."""
 
-    # ``outputs``, float64 array of shape (m,): the released values. ``first``, ``last``, int64
-    # arrays of shape (m,): the interval of label codes, both ends included. ``masses``, float64
-    # array of shape (m,): the probability of the output outside its interval.
-
     outputs: FloatArray
+    """Float64 array of shape (m,): the released values."""
     first: IndexArray
     last: IndexArray
+    """``first`` and ``last``: int64 arrays of shape (m,): the interval of label codes, both ends
+    included."""
     masses: FloatArray
+    """Float64 array of shape (m,): the probability of the output outside its interval."""
 
     @classmethod
     def ordered(

@@ -121,7 +121,7 @@ def _estimate(
     )
 
 
-_MOST_ROWS: Final = 200_000
+_MOST_ROWS_GUESSED: Final = 200_000
 _FEWEST_INSIDE: Final = 20
 _SHIFTS: Final = tuple(float(s) for s in np.round(np.arange(0, 2.01, 0.1), 1))
 _MODEL: Final = (
@@ -202,7 +202,7 @@ def proxy_parts(context: AuditContext) -> Iterator[Part]:
 def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
     """Return the rows that are scored, P̂ of each, and where the model comes from."""
     release = context.release
-    rows = context.sample(guessed_events(context)[1], _MOST_ROWS, "observational", "rows")
+    rows = context.sample(guessed_events(context)[1], _MOST_ROWS_GUESSED, "observational", "rows")
     if release.public_posterior is not None:
         posterior = release.public_posterior[rows]
         check_support(posterior, context.truth[rows])

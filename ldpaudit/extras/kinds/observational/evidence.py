@@ -66,15 +66,14 @@ _DOUBT: Final = 0.001
 class CanaryGuesses:
     """Guesses of labels that the auditor drew."""
 
-    # ``priors``, float64 (c,): the probability with which each guessed label was drawn.
-    # ``correct``: how many of the guesses are the label that was drawn. ``share``: of the error
-    # probability. ``chances``, float64 (c,): P̂(guessed label | x), with which the mechanism is
-    # stated to draw.
-
     priors: FloatArray
+    """Float64 (c,): the probability with which each guessed label was drawn."""
     correct: int
+    """How many of the guesses are the label that was drawn."""
     share: float = 1.0
+    """Of the error probability."""
     chances: FloatArray | None = None
+    """Float64 (c,): P̂(guessed label | x), with which the mechanism is stated to draw."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the lower bound of ε at this test's share of alpha."""
@@ -93,14 +92,15 @@ class CanaryGuesses:
 class ModelEvidence:
     """How many released labels differ from the true ones, and how many would if all were drawn."""
 
-    # ``rows``: how many. ``changed``: rows whose released label is not the true one.
-    # ``drawn_otherwise``: the mean over rows of the model's probability of another label than the
-    # true one, floor included; above 0. ``floor``: the claimed floor f > 0.
-
     rows: int
+    """How many."""
     changed: int
+    """Rows whose released label is not the true one."""
     drawn_otherwise: float
+    """The mean over rows of the model's probability of another label than the true one, floor
+    included; above 0."""
     floor: float
+    """The claimed floor f > 0."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the bound at a one-sided error probability, in nats."""
@@ -120,17 +120,16 @@ class ModelEvidence:
 class Proof:
     """One kind of evidence."""
 
-    # ``words``: how ε is bounded, with ``{method}`` for the method of the strongest test.
-    # ``assumption``: what it assumes besides independent rows. ``tests``: each with its share of
-    # the error probability. ``spread``: of canaries: the probability that two labels drawn for one
-    # canary differ, on average.
-
     name: str
     title: str
     words: str
+    """How ε is bounded, with ``{method}`` for the method of the strongest test."""
     assumption: str
+    """What it assumes besides independent rows."""
     tests: Sequence[GroupTest | CanaryGuesses | ModelEvidence]
+    """Each with its share of the error probability."""
     spread: float = 0.0
+    """Of canaries: the probability that two labels drawn for one canary differ, on average."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the strongest bound at a one-sided error probability."""

@@ -27,7 +27,7 @@ from ldpaudit.result.numbers import share_of
 
 Values = npt.NDArray[Any]
 
-_MOST_ROWS, _FEWEST_ROWS, _MOST_CELLS = 50_000, 1_000, 5_000_000
+_MOST_ROWS_LOOKED_AT, _FEWEST_ROWS, _MOST_CELLS = 50_000, 1_000, 5_000_000
 # Of more labels the rarer ones count as one; numbers are put into groups of equally many rows.
 _MOST_CLASSES: Final = 20
 # Bytes of the rows that are looked at, and the part of the memory that they may take: looking
@@ -77,7 +77,7 @@ class ReleasedColumns:
     ) -> None:
         self._read = read
         self._columns, self._private, self._names = list(columns), list(private), names
-        most = min(_MOST_ROWS, max(_FEWEST_ROWS, _MOST_CELLS // max(len(columns), 1)))
+        most = min(_MOST_ROWS_LOOKED_AT, max(_FEWEST_ROWS, _MOST_CELLS // max(len(columns), 1)))
         self._share = min(1.0, most / max(rows, 1))
         self._to_come, self._room, self._due = rows, min(allowed() // _PART, _MOST_BYTES), 0.0
         self._all = self._share == 1

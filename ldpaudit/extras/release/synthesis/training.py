@@ -143,7 +143,7 @@ _DIRECTIONS = 64
 # Trained rows must have less than this share of the untrained rows' distance to true ones.
 _NO_BETTER = 0.7
 _AT_ONCE = 4096
-_MOST_ROWS = 1000
+_MOST_ROWS_OF_A_LABEL = 1000
 # Of a calibration: generated rows of each class, and corrections of the codes.
 _COMPARED = 3000
 _ROUNDS = 6
@@ -324,7 +324,7 @@ def _distance(
     classes = int(labels.max()) + 1
     shifts = np.zeros((classes, codes), dtype=np.float32)
     for y in range(classes):
-        true = rows[labels == y][:_MOST_ROWS]
+        true = rows[labels == y][:_MOST_ROWS_OF_A_LABEL]
         made = generate(generator, np.full(len(true), y, dtype=np.int32), shifts, 0, device)
         far = np.sort(made @ directions, axis=0) - np.sort(true @ directions, axis=0)
         found.append(float(np.abs(far).mean()))
