@@ -485,7 +485,10 @@ class _Answer:
                 "held against what the released features reveal alone."
             )
         if len(columns[0].audited) < columns[0].rows:
-            yield f"Simulations release {MOST_ROWS_RELEASED:,} of the {columns[0].rows:,} rows, at random."
+            yield (
+                f"Simulations release {MOST_ROWS_RELEASED:,} of the {columns[0].rows:,} rows, at "
+                "random."
+            )
         if len(columns) > 1 and found:
             yield (
                 "The leakage and utility of each column count the other columns' released values "
