@@ -85,6 +85,16 @@ def _within(noise: float) -> float:
     return noise
 
 
+def _looked_at(order: float) -> float:
+    from ldpaudit.estimators.renyi import ORDERS  # Takes its time, and few policies ask for it.
+
+    if order < ORDERS[0]:
+        raise ValueError(
+            f"must be at least {ORDERS[0]:g}, the smallest order that audits look at, not {order:g}"
+        )
+    return order
+
+
 def _one_line(text: str) -> str:
     if not text.strip() or not text.isprintable() or len(text) > _LONGEST_NAME:
         raise ValueError(f"must be a text on one line, of at most {_LONGEST_NAME} letters")
@@ -115,6 +125,7 @@ _Epsilon = Annotated[float, AfterValidator(check_epsilon)]
 _Allowed = Annotated[AllowedExcess, BeforeValidator(AllowedExcess.parse)]
 _OneLine = Annotated[str, AfterValidator(_one_line)]
 _Share = Annotated[float, Field(ge=0, le=1)]
+_Order = Annotated[float, Field(gt=1), AfterValidator(_looked_at)]
 
 
 class Limit(NamedTuple):
@@ -305,7 +316,10 @@ class ExceedanceSection(LimitSection):
 class RenyiSection(CheckSection):
     """D_α of the release at order ``alpha`` must not exceed ``max`` nats."""
 
-    alpha: float = Field(default=2.0, gt=1, description="The order, above 1.")
+    alpha: _Order = Field(
+        default=2.0,
+        description="The order, above 1 and not below the smallest that audits look at.",
+    )
     max: float = Field(ge=0, description="The largest divergence, in nats.")
 
 
