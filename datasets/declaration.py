@@ -45,8 +45,10 @@ _SINGLE, _SEVERAL = 1, 2
 _OPTIONAL: Final = ("before", "provenance", "receipt")
 # The field by which the metadata of a file of true labels differ from a declaration.
 SECRET: Final = "secret"
-# Numbers that differ by less are the same number.
+# Numbers that differ by less are the same number: of a file and of what somebody types.
 _AGREEMENT: Final = 1e-6
+# And of two declarations, each computed in full: only rounding makes them differ.
+_ROUNDING: Final = 1e-12
 _INVALID: Final = (
     "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
 )
@@ -350,21 +352,23 @@ def _differ(what: str) -> InputError:
 
 def same_claims(one: ColumnsDeclaration, other: ColumnsDeclaration) -> bool:
     """Return whether two declarations state the same of the same columns, in the same order."""
-    return _same(_stated(one), _stated(other))
+    # But for rounding: a claim that differs by less than what a reader lets pass is another claim.
+    return _same(_stated(one), _stated(other), _ROUNDING)
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(one: Any, other: Any, apart: float = _AGREEMENT) -> bool:
     one, other = (
         value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for value in (one, other)
     )
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+        return one.keys() == other.keys() and all(_same(one[k], other[k], apart) for k in one)
     if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_same, one, other))
+        pairs = zip(one, other, strict=False)
+        return len(one) == len(other) and all(_same(*pair, apart) for pair in pairs)
     plain = isinstance(one, str | int | float) and isinstance(other, str | int | float)
     if isinstance(one, bool | str) or isinstance(other, bool | str):
         return plain and canonical(one) == canonical(other)
     if plain:
-        return math.isclose(one, other, rel_tol=_AGREEMENT, abs_tol=_AGREEMENT)
+        return math.isclose(one, other, rel_tol=apart, abs_tol=apart)
     return bool(one == other)

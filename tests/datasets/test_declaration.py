@@ -99,6 +99,14 @@ def test_one_claim_or_two_that_agree():
     both = agreed(of_file, given_too)
     assert both.parameters == {"classes": [1, 2], "lambda": 0.3, "epsilon": 1.0}
     assert both.source == "file"
+    nearly = Declaration("randomized-response", {"lambda": 0.3000001}, "options")
+    assert agreed(of_file, nearly).parameters["lambda"] == 0.3
+
+
+def test_parts_that_add_up_but_for_a_little_are_read():
+    parts = {"prior": 0.5, "labels": 0.5, "total": 1 + 1e-7}
+    content = GOOD | {"provenance": {"epsilon": parts}}
+    assert parse_declaration(json.dumps(content).encode()).provenance == {"epsilon": parts}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ldpaudit.datasets import declare as declared_table
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import read_whole
+from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.joint import marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.release import Declaration
@@ -72,6 +73,46 @@ def test_a_declaration_goes_where_it_is_read(suffix, tmp_path):
     declared = read_release(path).release.declaration
     assert declared.parameters["lambda"] == pytest.approx(2 / (np.exp(2) + 1))
     assert sorted(p.name for p in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+def test_a_claim_that_differs_a_little_is_another_one(suffix, tmp_path):
+    path = write(tmp_path / f"t{suffix}")
+    other = ("--label", "y", "--mechanism", "rr", "--epsilon", "1.0000005")
+
+    def files():
+        return {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+
+    assert declare(path.name, "--label", "y", *RR)[0] == 0
+    before = files()
+    assert "--overwrite replaces it" in refused("declare", path.name, *other)
+    assert files() == before
+    assert declare(path.name, *other, "--overwrite")[0] == 0
+    release = read_release(path).release
+    claim = from_declaration(release.declaration, release.classes)
+    assert claim.epsilon == pytest.approx(1.0000005, rel=0, abs=1e-9)
+    written = files()
+    assert written != before
+    for words in (other, (*other, "--overwrite")):
+        assert "declared so already" in declare(path.name, *words)[1]
+    assert files() == written
+
+
+def test_a_matrix_is_the_same_but_for_rounding(tmp_path):
+    path = write(tmp_path / "t.csv")
+    (tmp_path / "m.csv").write_text(",2,4\n2,0.6666666666,0.3333333333\n4,0.2,0.8\n")
+    words = ("--label", "roof", "--channel", "m.csv")
+    assert declare(path.name, *words)[0] == 0
+    beside = tmp_path / "t.csv.ldpaudit.json"
+    stated = json.loads(beside.read_text())
+    matrix = np.array(stated["mechanism"]["matrix"])
+    for factor, same in ((1, True), (1 + 1e-14, True), (1 - 1e-10, False)):
+        stated["mechanism"]["matrix"] = (matrix * factor).tolist()
+        beside.write_text(json.dumps(stated))
+        before = beside.read_bytes()
+        printed = declare(path.name, *words)[1]
+        assert ("declared so already" if same else "--overwrite replaces it") in printed
+        assert beside.read_bytes() == before
 
 
 def test_a_parquet_file_keeps_its_rows_types_and_metadata(tmp_path):
