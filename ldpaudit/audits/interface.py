@@ -386,7 +386,7 @@ class AuditContext:
         return value
 
     def once_for_table(self, key: str, build: Callable[[], T]) -> T:
-        """Return what ``build`` gives, computed once for all releases of a table that share it.
+        """Return what ``build`` gives, once for each ``key`` and all releases of a shared table.
 
         It may depend on features, true labels, halves and the seed, not on released labels.
         """

@@ -157,12 +157,17 @@ def subgroup_evidence(context: AuditContext) -> Strongest[BoundEvidence] | str:
 
 @remembered("epsilon.subgroups in doubt")
 def subgroup_doubt(context: AuditContext) -> Doubt | None:
-    """Return the unknown columns by which a group's bound exceeds the claim; None if none does."""
+    """Return the unknown columns by which a group's bound exceeds the claim; None if none does.
+
+    None, too, where all rows together prove as much: the columns explain nothing then.
+    """
     groups, limit = subgroup_evidence(context), context.claim.epsilon
     if isinstance(groups, str) or limit is None or rests_on_known(context) or not unknown(context):
         return None
     level = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
-    most, bound = limit, groups.bound(level).epsilon
+    everyone, bound = insider_evidence(context), groups.bound(level).epsilon
+    proven = 0.0 if everyone is None else everyone.bound(1 - context.plan.confidence).epsilon
+    most = max(limit, proven)
     if bound <= most:
         return None
 
