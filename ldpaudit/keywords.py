@@ -2,7 +2,7 @@
 
 import os
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, fields
 from inspect import Parameter, Signature, cleandoc
@@ -107,7 +107,7 @@ def _read(field: "Field[Any]", value: Any) -> Any:
     if isinstance(value, str) and choices and value not in choices and str not in kinds:
         raise InputError(f"{field.name!r} must be {' or '.join(map(repr, choices))}.")
     value = _number(field.name, value, kinds - {types.NoneType})
-    several = bool(kinds & {tuple, Collection}) and str not in kinds
+    several = bool(kinds & {tuple, Collection, Sequence}) and str not in kinds
     if several and value is None and types.NoneType not in kinds:
         return ()
     if several and isinstance(value, str | type | list):

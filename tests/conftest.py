@@ -104,7 +104,7 @@ def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
         patch.setenv("LDPAUDIT_EFFORT", "small")
 
 
-MISTAKES = ("mistake", "bad", "refus", "clear_line")
+MISTAKES = ("mistake", "bad", "refus", "clear_line", "another_type")
 """Parts of the names of tests that give what no caller may give."""
 
 

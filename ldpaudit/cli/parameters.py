@@ -52,7 +52,7 @@ class Parameter:
     @property
     def repeatable(self) -> bool:
         """Whether it takes several values."""
-        return get_origin(self.type) in (tuple, Collection)
+        return get_origin(self.type) in (tuple, Collection, Sequence)
 
     @property
     def flag(self) -> bool:

@@ -29,7 +29,7 @@ def audited(k=2, made=1.0, seed=0, columns=3, truth=True, **options):
         frame[f"noise_{place}"] = rng.normal(size=N)
     released = RandomizedResponse.from_epsilon(tuple(range(k)), made).sample(codes, rng)
     frame["label"] = NAMES[released]
-    known = {"truth": list(NAMES[codes])} if truth else {}
+    known = {"truth": NAMES[codes]} if truth else {}
     chosen = {"mechanism": "rr", "epsilon": 1.0, "only": ["mechanism"]} | known | options
     return ldpaudit.audit(frame, rng=1, **chosen), codes, released
 
@@ -97,7 +97,7 @@ def test_numbers_are_told_in_bands_and_thirds():
     frame = pd.DataFrame({"near": truth + rng.normal(0, 1, N), "far": rng.normal(size=N)})
     frame["label"] = truth + rng.laplace(0, 5, N)
     claim = {"name": "laplace", "low": 0, "high": 10, "epsilon": 2.0}
-    result = ldpaudit.audit(frame, list(truth), claim, only=["mechanism"], rng=1)
+    result = ldpaudit.audit(frame, truth, claim, only=["mechanism"], rng=1)
     near, far = result.columns.shares
     # Of a variance of 100/12, a uniform error of the bins and the noise of the column are left.
     assert 0.8 < near.before < 0.9
@@ -114,7 +114,7 @@ def test_of_many_pairs_those_that_differ_most_are_kept():
     codes = rng.integers(0, k, N)
     released = np.where(rng.random(N) < 0.5, codes, rng.integers(0, k, N))
     frame = pd.DataFrame({"x": rng.normal(size=N), "label": [f"v{i:02}" for i in released]})
-    truth = [f"v{i:02}" for i in codes]
+    truth = np.array([f"v{i:02}" for i in codes])
     result = ldpaudit.audit(frame, truth, "rr", epsilon=1.0, only=["mechanism"], rng=1)
     assert (result.confusion.pairs, len(result.confusion.entries)) == (400, 100)
     assert sum(e.true == e.released for e in result.confusion.entries) == k

@@ -1,6 +1,7 @@
 """The options of ``ldpaudit sweep``: its grid of noise, and the points of that."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -133,7 +134,7 @@ class SweepRequest(FileOptions, PlanOptions, DataOptions):
     ]
     label: Annotated[str, Option("The true label's column.")] = "label"
     mechanisms: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Option(
             "A mechanism, such as rr or double-rr (repeatable).", "--mechanism", read=_full_names
         ),
