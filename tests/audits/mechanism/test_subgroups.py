@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from releases import table
 
+import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.mechanism.evidence import subgroup_evidence
@@ -95,3 +97,12 @@ def test_it_says_why_there_are_no_groups() -> None:
     few = subgroup_evidence(audited(np.full(300, KEEP), ages[:300], 0))
     assert isinstance(few, str)
     assert "400" in few
+
+
+def test_unknown_columns_are_not_in_doubt_where_all_rows_prove_as_much():
+    released, truth = table(rows=3000, made=3.0, claimed=1.0)
+    result = ldpaudit.audit(released, truth, only=["assumptions", "mechanism", "power"])
+    assert result.verdict == "fail"
+    assert result.next_steps[0].startswith("Check which ε the release code was given")
+    said = " ".join([*result.next_steps, *(note.text for note in result.notes)])
+    assert "there before the noise" not in said
