@@ -128,9 +128,9 @@ def in_memory(table: Any) -> Any:
 
 def with_tables_in_memory(options: AuditOptions) -> AuditOptions:
     """Return options whose tables can be read more than once."""
-    truth = options.truth
+    truth: Any = options.truth
     several = isinstance(truth, list | tuple)
-    others = {name: in_memory(getattr(options, name)) for name in OF_ONE_COLUMN}
+    others: dict[str, Any] = {name: in_memory(getattr(options, name)) for name in OF_ONE_COLUMN}
     own = type(truth)(map(in_memory, truth)) if several else in_memory(truth)
     return replace(options, truth=own, **others)
 
