@@ -70,6 +70,31 @@ def test_every_kind_of_table_and_claim_gives_the_same_numbers(tmp_path):
     assert len({one["mechanism.epsilon_lower"].value for one in found}) == 1
 
 
+def stream(table):
+    """Return a stream of Arrow's, which can be read once."""
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+
+
+def test_streams_are_read_once():
+    release, truth = table(rows=500, claimed=None)
+    options = {"slices": ["town"], "only": ["mechanism"], "seed": 5}
+    found = ldpaudit.audit(stream(release), stream(truth), CLAIMS[0], **options)
+    same = ldpaudit.audit(release, truth, CLAIMS[0], **options)
+    assert found.estimates == same.estimates
+
+
+def test_streams_of_several_releases_and_columns_are_read_once():
+    release, truth = table(rows=300, claimed=None)
+    both = release.append_column("other", release["label"])
+    known = truth.append_column("other", truth["label"])
+    options = {"only": ["mechanism", "person"], "seed": 5}
+    columns = {"label": ["label:rr:epsilon=1", "other:rr:epsilon=1"], **options}
+    found = ldpaudit.audit(stream(both), stream(known), **columns)
+    assert found.estimates == ldpaudit.audit(both, known, **columns).estimates
+    for years in ([stream(release), stream(release)], [release, release]):
+        ldpaudit.audit(years, [stream(truth), stream(truth)], epsilon=1.0, **options)
+
+
 def test_a_generator_is_as_good_as_a_seed():
     frame, truth = frames(rows=1000)
     claim = {"name": "randomized-response", "epsilon": 1.0}

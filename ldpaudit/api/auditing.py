@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from ldpaudit.api.reading import notes_of, read_column, replays_of
+from ldpaudit.api.reading import (
+    in_memory,
+    notes_of,
+    read_column,
+    replays_of,
+    with_tables_in_memory,
+)
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
@@ -145,7 +151,8 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
     # A list or tuple holds several releases; a pair of a sparse matrix and labels is one.
     sparse = isinstance(release, tuple) and len(release) == 2 and hasattr(release[0], "tocsr")
     several = isinstance(release, list | tuple) and bool(release) and not sparse
-    every = tuple(release) if several else (release,)
+    every = tuple(map(in_memory, release if several else (release,)))
+    options = with_tables_in_memory(options)
     # Said before what takes a second to import; in a log, bad input is one line.
     if sys.stderr.isatty():
         progress.step(f"reading the release{'s' * (len(every) > 1)}")

@@ -114,12 +114,25 @@ def opened(release: Any, options: ReleaseOptions) -> tuple[Any, ColumnsDeclarati
     from ldpaudit.datasets.formats.tables import held_to
     from ldpaudit.datasets.reading import open_source
 
-    if hasattr(release, "read_all"):  # A stream of Arrow's can be read once.
-        release = release.read_all()
+    release = in_memory(release)
     with held_to(getattr(options, "memory", None)):
         table = open_source(release, options.projection, files_of(options))
     declared = None if table.declaration is None else parse_declaration(table.declaration)
     return table if isinstance(release, str | os.PathLike) else release, declared
+
+
+def in_memory(table: Any) -> Any:
+    """Return a stream of Arrow's as a table, since it can be read once; all else as it is."""
+    return table.read_all() if hasattr(table, "read_all") else table
+
+
+def with_tables_in_memory(options: AuditOptions) -> AuditOptions:
+    """Return options whose tables can be read more than once."""
+    truth: Any = options.truth
+    several = isinstance(truth, list | tuple)
+    others: dict[str, Any] = {name: in_memory(getattr(options, name)) for name in OF_ONE_COLUMN}
+    own = type(truth)(map(in_memory, truth)) if several else in_memory(truth)
+    return replace(options, truth=own, **others)
 
 
 def files_of(options: ReleaseOptions) -> FileOptions:

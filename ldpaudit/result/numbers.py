@@ -40,8 +40,8 @@ def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS
         Towards minus infinity, to the nearest (ties to even), towards plus infinity.
     digits : int
         Decimals where 0.1 ≤ |value| < 100, one more from 0.001 up, two fewer from 100 up, three
-        fewer from 1,000 to 10⁶; elsewhere one less significant digits, and at least one. Whole
-        numbers below 10¹⁵ stay as they are.
+        fewer from 1,000 to 10⁶; elsewhere one less significant digits. Always at least one
+        significant digit. Whole numbers below 10¹⁵ stay as they are.
     """
     exact = Decimal(repr(float(value)))
     if not exact.is_finite() or _is_count(value):
@@ -49,6 +49,7 @@ def rounded(value: float, direction: Direction = "nearest", digits: int = DIGITS
     if _SMALL <= abs(exact) < _PLAIN[1]:
         exponent = -digits - (abs(exact) < Decimal("0.1"))
         exponent += next((fewer for least, fewer in _FEWER if abs(exact) >= least), 0)
+        exponent = min(exponent, exact.adjusted())
     else:
         exponent = exact.adjusted() + 1 - max(digits - 1, 1)
     if exponent <= _exponent(exact):

@@ -73,6 +73,16 @@ def test_printed_text_is_the_rounded_number(value, direction, digits):
     assert read(number(value, direction, digits)) == rounded(value, direction, digits)
 
 
+@given(st.one_of(finite, st.floats(1e-4, 0.1)), directions, st.integers(1, 20))
+def test_a_number_keeps_a_significant_digit(value, direction, digits):
+    assert (rounded(value, direction, digits) == 0) == (value == 0)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.004, "0.004"), (0.0012, "0.001"), (0.02, "0.02")])
+def test_a_few_milliseconds_are_written_as_a_number(seconds, text):
+    assert number(seconds, digits=1) == text
+
+
 @given(any_number, any_number, directions)
 def test_printed_pair_stands_in_the_order_of_the_numbers(observed, limit, direction):
     left, right = (read(text) for text in against(observed, limit, direction))
