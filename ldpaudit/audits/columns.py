@@ -220,12 +220,25 @@ def _of_columns(
 
     method, given = _HOW[known], (_ASSUMED[known],)
     deciding, lagged = (*found.deciding, *found.flags), [i for i, _ in found.lagged]
-    for name, title, some in (
-        ("columns.deciding", "Columns that reveal, or follow from, 98 % of the labels", deciding),
-        ("columns.lagged", "Columns that reveal 98 % of the labels of nearby rows", lagged),
+    for name, title, some, asked in (
+        (
+            "columns.deciding",
+            "Columns that reveal, or follow from, 98 % of the labels",
+            deciding,
+            found.rows,
+        ),
+        (
+            "columns.lagged",
+            "Columns that reveal 98 % of the labels of nearby rows",
+            lagged,
+            found.lagged_rows,
+        ),
     ):
         count = len(columns(some))
-        yield Estimate.estimated(name, title, count, method=method, assumptions=given)
+        # How many rows the answer rests on is said where it is not all of them.
+        sample = f"; on a random sample of {asked:,} rows" if asked < len(release) else ""
+        how = f"{method}{sample}"
+        yield Estimate.estimated(name, title, count, method=how, assumptions=given)
     told = [("columns.told", "Labels that the best single column reveals", found.best)]
     if known or found.position.error <= MOST_ERROR:
         told.append(("columns.position", "Labels that the row number reveals", found.position))

@@ -4,6 +4,7 @@
 # found, 1 a violation, 2 could not run, 3 inconclusive.
 
 import functools
+import gc
 import os
 import re
 import sys
@@ -167,6 +168,8 @@ def _set_up() -> None:
     # Threads that wait must not spin: on a shared machine that costs more than the work itself.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     few_arenas()
+    # Python looks for cycles after every 700 new objects: a sixteenth of a small audit's time.
+    gc.set_threshold(10_000, 50, 100)
     # An optimiser of torch makes the compiler's cache folder; nothing is compiled here, so let it
     # find one that exists and leave none behind. Who has no folder for temporary files may still
     # run what needs none.

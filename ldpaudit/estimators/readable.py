@@ -69,6 +69,8 @@ class Scan:
     """What the row number reveals."""
     rows: int
     """How many rows were looked at."""
+    lagged_rows: int
+    """… for the labels of other rows."""
 
 
 def rows_to_scan(rows: int, columns: int, classes: int, rng: np.random.Generator) -> IndexArray:
@@ -103,8 +105,10 @@ def scan(
                 return found
         return told(values, of, cells)
 
+    near_rows = min(len(rows), _MOST_LAGGED)
+
     def follows(column: Values, lag: int) -> bool:
-        near = rows[:_MOST_LAGGED] + lag
+        near = rows[:near_rows] + lag
         inside = np.flatnonzero((near >= 0) & (near < len(column)))
         return decides(look(column[near[inside]], weights[inside]))
 
@@ -123,7 +127,7 @@ def scan(
             flags.append(place)
         else:
             lagged += [(place, lag) for lag in islice((g for g in LAGS if follows(column, g)), 1)]
-    return Scan(best, tuple(deciding), tuple(lagged), tuple(flags), position, len(rows))
+    return Scan(best, tuple(deciding), tuple(lagged), tuple(flags), position, len(rows), near_rows)
 
 
 MOST_SCANNED: Final = 256  # columns that are scanned one by one

@@ -8,7 +8,6 @@ import datetime
 import hashlib
 import heapq
 import math
-import random
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -42,39 +41,38 @@ Generator = Callable[[int, int], FloatArray]
 
 def generators() -> dict[str, Generator]:
     """Return the generators that are tried, by the call that a programmer writes."""
-    python = random.Random(0)  # tried, not used # nosec B311
     legacy, twister = np.random.RandomState(0), np.random.MT19937(0)
     # Its 624 words and its position, in place: its setter takes half a minute for a million seeds.
     address = ctypes.c_uint32 * 625
     state = np.ctypeslib.as_array(address.from_address(twister.ctypes.state_address))
-    drawn: dict[int, FloatArray] = {}
+    drawn: dict[int, npt.NDArray[np.uint64]] = {}
 
     def numpy_legacy(seed: int, draws: int) -> FloatArray:
         legacy.seed(seed)
         return legacy.random_sample(draws)
 
     def python_random(seed: int, draws: int) -> FloatArray:
-        python.seed(seed)
-        high, low = np.frombuffer(python.randbytes(8 * draws), dtype="<u4").reshape(-1, 2).T
-        words = (high >> 5).astype(np.float64) * 2.0**26 + (low >> 6)
-        return words * 2.0**-53
+        # Python seeds the same generator with the seed's words as a key, as NumPy does with a list.
+        legacy.seed([seed])
+        return legacy.random_sample(draws)
 
-    def r_drawn(seed: int, draws: int, more: int) -> FloatArray:
+    def r_drawn(seed: int, draws: int, more: int) -> npt.NDArray[np.uint64]:
         # Both streams are made of the same draws, of which the second needs ``more``.
         if len(drawn.get(seed, ())) < draws:
             state[:-1] = _R_FACTORS * np.uint32(seed) + _R_TERMS
             state[-1] = 624
             if len(drawn) == _AT_ONCE:
                 drawn.clear()
-            drawn[seed] = twister.random_raw(more).astype(np.float64) * 2.3283064365386963e-10
+            drawn[seed] = twister.random_raw(more)
         return drawn[seed][:draws]
 
     def r_uniform(seed: int, draws: int) -> FloatArray:
-        return r_drawn(seed, draws, 2 * draws + 64)
+        return np.asarray(r_drawn(seed, draws, 2 * draws + 64) * 2.0**-32)
 
     def r_sample(seed: int, draws: int) -> FloatArray:
         # Since R 3.6 a number below 100 is seven bits of a draw, drawn again from 100 on.
-        bits = (r_drawn(seed, 2 * draws + 64, 2 * draws + 64) * 65536).astype(np.int64) & 127
+        words = r_drawn(seed, 2 * draws + 64, 2 * draws + 64)
+        bits = (words >> 16).astype(np.uint8) & 127
         return bits[bits < 100][:draws] / 100
 
     return {

@@ -426,9 +426,11 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         yield Bound.of(shown, lambda level: epsilon_lower(reports, level).epsilon)
     if not isinstance(outsider, str):
         bound = outsider.bound(alpha)
+        sampled = [one.sampled for one in outsider.tests if one.source == bound.method]
+        sample = f" (a sample of {sampled[0]:,})" if sampled and sampled[0] else ""
         words = (
-            f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]} are; corrected "
-            f"for {len(outsider.tests)} tests"
+            f"how unanimous the released labels of {_GROUP_SOURCES[bound.method]}{sample} are; "
+            f"corrected for {len(outsider.tests)} tests"
         )
         reference = "Reeve & Kabán (2019), Theorem 3; Hoeffding (1956), Theorem 5"
         alone = OUTSIDER, "The release alone"

@@ -209,6 +209,8 @@ class GroupTest:
     chance: float | None = None
     """Of model-based mechanisms: the mean probability with which rows of the second group are
     claimed to be drawn the output of the first; None where it is not known."""
+    sampled: int | None = None
+    """How many of the other rows the groups were chosen on; None where it was all of them."""
 
     @cached_property
     def right(self) -> IndexArray:

@@ -26,6 +26,8 @@ SMALLEST_HALF = 200  # rows that a half must have for its groups to be worth tes
 SCORE_SHARE = 0.85  # of the error probability, for score groups where balls are tested too
 SMALLEST_GROUP = 32
 _DESIGN_ALPHA = 0.01
+# Rows of a half that balls are chosen on; all rows of the other half are counted.
+_MOST_DESIGNED = 50_000
 
 
 class ReleaseOnlyEvidence(Strongest[GroupTest]):
@@ -93,7 +95,8 @@ def release_only_evidence(
         for mine, other in (rows, rows[::-1]):
             found, tested = ((points[part], codes[part]) for part in (mine, other))
             table, means, method = _ball_table(found, tested, n_outputs, ordered, rng, threads)
-            tests.append(GroupTest(table, means, share, "anchors", method))
+            sampled = _MOST_DESIGNED if len(mine) > _MOST_DESIGNED else None
+            tests.append(GroupTest(table, means, share, "anchors", method, sampled=sampled))
     return ReleaseOnlyEvidence(tuple(tests))
 
 
@@ -261,9 +264,9 @@ def _ball_table(
     threads: int,
 ) -> tuple[IndexArray, IntArray, Method]:
     """Count other rows in the balls that were best among nested ones around random rows."""
-    # At most 50,000 rows are looked at, and 256 anchors among them; all others are tested.
+    # Of many rows a sample is looked at, and 256 anchors in it; all rows of ``tested`` count.
     points, released = found
-    rows = rng.permutation(len(points))[:50_000]
+    rows = rng.permutation(len(points))[:_MOST_DESIGNED]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)
     sample, labels = points[rows] - origin, released[rows]
     anchors, ball_sizes = sample[:256], group_sizes(min(len(rows) // 3, 32_768))[:-1]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ldpaudit.arrays import FloatArray, IntArray
+from ldpaudit.estimators import readable
 from ldpaudit.estimators.readable import rows_to_scan, scan
 from ldpaudit.estimators.telling import LIMIT, label_weights, told
 
@@ -84,3 +85,16 @@ def test_a_file_sorted_by_the_released_label_has_no_deciding_column() -> None:
     ages = rng.integers(18, 96, 576).astype(np.float32)
     rows = rows_to_scan(576, 1, 2, rng)
     assert not scan([ages], rows, weights[rows]).deciding
+
+
+def test_a_sample_of_rows_shows_columns_of_nearby_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readable, "_MOST_LAGGED", 1_000)
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, 8_000).astype(np.int32)
+        rows, mostly = rows_to_scan(8_000, 4, 2, rng), np.where(rng.random(8_000) < 0.9, y, 1 - y)
+        columns = [np.roll(y, 2), rng.normal(size=8_000), np.roll(mostly, 1), np.roll(y, -3)]
+        found = scan(columns, rows, label_weights(y[rows], 2), y[rows])
+        assert (found.rows, found.lagged_rows) == (8_000, 1_000)
+        # A column right in nine of ten rows is none that reveals nearly all labels.
+        assert found.lagged == ((0, 2), (3, -3))

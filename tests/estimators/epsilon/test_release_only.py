@@ -85,3 +85,26 @@ def test_the_plan_with_the_largest_expected_bound_is_tested(
     found = release_only_evidence(points, released, 2, halves, rng=rng, scores=scores)
     assert {test.source for test in found.tests} == {"scores", "anchors"}
     assert {test.method for test in found.tests} == {wanted}
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_balls_chosen_on_a_sample_count_all_other_rows(
+    epsilon: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(release_only, "_MOST_DESIGNED", 500)
+    bounds = []
+    # At a level of .001 each, one of twenty honest releases exceeds ε by chance in 2 % of all runs
+    # at most.
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        points, released, halves, _ = clusters(6_000, 2, epsilon, rng)
+        found = release_only_evidence(points, released, 2, halves, rng=rng)
+        assert [test.sampled for test in found.tests] == [500, 500]
+        # More rows are counted than balls were chosen on.
+        assert min(test.sizes.sum() for test in found.tests) > 500
+        bounds.append(found.bound(0.001).epsilon)
+    assert max(bounds) <= epsilon
+    assert np.median(bounds) >= 0.5 * epsilon
+    monkeypatch.setattr(release_only, "_MOST_DESIGNED", 3_000)
+    every = release_only_evidence(points, released, 2, halves, rng=rng)
+    assert {test.sampled for test in every.tests} == {None}
