@@ -143,7 +143,7 @@ def growth(
     with tempfile.TemporaryDirectory() as place:
         codes = {"this code": ROOT}
         if before:
-            codes["before"] = _unpacked(before, Path(place) / "before")
+            codes["before"] = _installed(before, Path(place) / "before")
         for name in tables:
             table, made, own = SIZES[name]
             release = planted(table, made, folder, data)
@@ -165,13 +165,24 @@ def growth(
             yield from _medians(name, taken, limit)
 
 
-def _unpacked(commit: str, folder: Path) -> Path:
-    """Return a folder with the code of an earlier commit."""
-    folder.mkdir()
-    words = ["git", "archive", commit]
-    packed = subprocess.run(words, cwd=ROOT, stdout=subprocess.PIPE, check=True)
-    subprocess.run(["tar", "x", "-C", str(folder)], input=packed.stdout, check=True)
-    return folder
+def _installed(commit: str, folder: Path) -> Path:
+    """Return a folder with an earlier commit, installed there with the parts that it registers."""
+    source, installed = folder / "source", folder / "installed"
+    source.mkdir(parents=True)
+    packed = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True)
+    subprocess.run(["tar", "x", "-C", str(source)], input=packed.stdout, check=True)
+    words = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(installed),
+        str(source),
+    ]
+    subprocess.run([sys.executable, *words], check=True)
+    return installed
 
 
 def _medians(name: str, taken: dict[str, list[Ran]], limit: float) -> Rows:
