@@ -43,7 +43,7 @@ from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
-from ldpaudit.result.stated import INSIDER_SHARES, SUBGROUPS
+from ldpaudit.result.stated import INSIDER, INSIDER_SHARES, SUBGROUPS
 
 SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
 # The share of a half on which the model is fitted; groups are chosen on its other rows.
@@ -166,7 +166,9 @@ def subgroup_doubt(context: AuditContext) -> Doubt | None:
         return None
     level = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
     everyone, bound = insider_evidence(context), groups.bound(level).epsilon
-    proven = 0.0 if everyone is None else everyone.bound(1 - context.plan.confidence).epsilon
+    # At the level at which it counts against a claim, as the bound of groups is.
+    of_all = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
+    proven = 0.0 if everyone is None else everyone.bound(of_all).epsilon
     most = max(limit, proven)
     if bound <= most:
         return None
