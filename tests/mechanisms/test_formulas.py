@@ -34,7 +34,7 @@ from ldpaudit.mechanisms import (
     from_declaration,
 )
 from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
-from ldpaudit.mechanisms.channel import compose, largest_log_ratios
+from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
 from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
@@ -161,8 +161,6 @@ def rows() -> Iterator[Row]:
     yield "∞", lambda: (IMPOSSIBLE.epsilon, IMPOSSIBLE.rdp(2)), (math.inf, math.inf)
     yield "below 1", lambda: IMPOSSIBLE.rdp(0.5) < math.inf, True
     yield "never", lambda: NEVER.epsilon, pytest.approx(math.log(3))
-    yield "stays impossible", lambda: compose(HALVES, HALVES).epsilon, math.inf
-    yield "merged", lambda: compose(HALVES, HALVES).matrix.shape, (2, 2)
     prior = np.array([0.2, 0.8])
     posterior = HALVES.posterior(prior)
     yield "posterior", lambda: posterior[0], pytest.approx(np.array([0.1, 0.2]) / 0.3)
