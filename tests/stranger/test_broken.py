@@ -16,7 +16,7 @@ from ldpaudit.extras.release.synthesis.factory import (
 
 MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
 # Of trees nothing of another package is used.
-KINDS = sorted({*plugins.GROUPS} - {"tree"})
+KINDS = sorted({*plugins.GROUPS} - {"receipt", "tree"})
 GENERATED = ("--mechanism", "double-rr", "--lambda", 0.5, "--generator")
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     LISTS,
@@ -32,6 +31,7 @@ from ldpaudit.doors import (
     Progress,
     refuse,
 )
+from ldpaudit.extras.receipt.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.extras.release.privatize.labels import (
     ClassDomain,
     Survey,

@@ -39,6 +39,7 @@ from ldpaudit.doors import (
     parse_declaration,
     refuse,
 )
+from ldpaudit.extras.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.extras.release.privatize.columns import (
     CHANGED,
     PrivateColumn,
@@ -71,7 +72,6 @@ from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequ
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
-from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
