@@ -25,6 +25,7 @@ from ldpaudit.extras.kinds.mechanisms.gaussian import (
 )
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
@@ -37,7 +38,7 @@ from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
 from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
+from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,

@@ -13,10 +13,11 @@ from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR, gaussian_epsil
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.extras.several.joint import JointRR
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse, family
 from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR
+from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.joint import from_declaration as joint_from_declaration
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
