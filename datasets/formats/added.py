@@ -1,9 +1,8 @@
 """Readers of other packages: files whose names no reader of this package knows."""
 
-import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -12,19 +11,16 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from ldpaudit.datasets.formats.locations import Location, check_width
-from ldpaudit.datasets.formats.registered import Writer
 from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
     MemoryTable,
     TableSource,
     bare_schema,
-    check_fits,
     usual_batch,
 )
 from ldpaudit.datasets.names import check_unique, quoted
-from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.errors import InputError
 from ldpaudit.plugins import added, check_one, loaded, watched
-from ldpaudit.work.memory import Scratch
 
 
 @dataclass(frozen=True)
@@ -171,56 +167,6 @@ class _StreamedTable(TableSource):
             f"The plug-in {self._own!r} (reader) streamed other {what} of the file "
             f"{quoted(self.name)} than before, or than it was asked for."
         )
-
-
-def writer_of_others(name: str) -> Writer | None:
-    """Return what a registered reader writes files of a name with, in small letters; or None."""
-    try:
-        found = reader_of(name)
-    except InputError:  # A broken reader stops nobody from writing.
-        return None
-    if found is None or found[1].write is None:
-        return None
-    return Writer(found[1].endings, partial(_WholeTable, *found))
-
-
-class _WholeTable:
-    """Collects rows, which a registered reader writes as one table."""
-
-    def __init__(
-        self, own: str, reader: Reader, target: Path, schema: pa.Schema, stream: Any, _: Any
-    ) -> None:
-        self._own, self._reader, self._target = own, reader, target
-        self._stream, self._schema = stream, schema.remove_metadata()
-        self._batches, self._size = list[pa.RecordBatch](), 0
-
-    def write(self, batch: pa.RecordBatch) -> None:
-        """Add rows; OutputError where memory cannot hold them all."""
-        self._batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
-        self._size += batch.nbytes
-        try:
-            check_fits(2 * self._size, f"The file {quoted(self._target.name)}")
-        except InputError as error:
-            raise OutputError(str(error)) from None
-
-    def close(self) -> None:
-        """Write all rows; OutputError where that fails."""
-        assert self._reader.write is not None
-        table = pa.Table.from_batches(self._batches, self._schema)
-        with Scratch() as scratch:
-            place = scratch.folder / self._target.name
-            try:
-                with watched("reader", self._own, "nothing was written"):
-                    self._reader.write(table, place)
-            except LdpAuditError as error:
-                raise OutputError(str(error)) from error
-            if not place.is_file():
-                raise OutputError(
-                    f"The plug-in {self._own!r} (reader) wrote nothing to the path that it was "
-                    "given."
-                )
-            with place.open("rb") as written:
-                shutil.copyfileobj(written, self._stream)
 
 
 def _points() -> Mapping[str, EntryPoint]:

@@ -21,7 +21,6 @@ from ldpaudit.datasets.formats.tables import (
     value_type,
 )
 from ldpaudit.datasets.names import ColumnError, called, of_column, shown_type
-from ldpaudit.datasets.writing import check_holds, is_text
 from ldpaudit.doors import (
     FloatArray,
     IndexArray,
@@ -31,6 +30,7 @@ from ldpaudit.doors import (
     Progress,
     refuse,
 )
+from ldpaudit.extras.kinds.files.written import check_holds, is_text
 from ldpaudit.extras.receipt.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.extras.release.privatize.labels import (
     ClassDomain,
