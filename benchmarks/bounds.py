@@ -32,6 +32,7 @@ from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_
 from ldpaudit.estimators.renyi import Scores, bounds_on, renyi_points, split_scores
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.extras.several.files import ColumnReleases
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.extras.several.person.answers import Answers
 from ldpaudit.extras.several.person.audit import AUDIT, REFUTED_COLUMNS, evidence_of
 from ldpaudit.extras.several.person.noise import columns_noise
@@ -43,7 +44,7 @@ from ldpaudit.mechanisms import (
     RandomizedResponse,
     from_declaration,
 )
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
+from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.noise import Exponential
 
 ALPHA = 0.05

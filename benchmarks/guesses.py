@@ -10,10 +10,10 @@ from scipy.stats import binom
 
 import ldpaudit
 from benchmarks.runner import Rng, Rows, case, heads
-from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower, one_run_epsilon
-from ldpaudit.estimators.epsilon.sequential import log_wealth
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.extras.kinds.mechanisms.gaussian import gaussian_sigma
 from ldpaudit.extras.kinds.noisy_features.guesses import pair_guesses
+from ldpaudit.extras.kinds.noisy_features.one_run import one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
@@ -23,6 +23,7 @@ from ldpaudit.extras.kinds.noisy_features.tradeoff import (
 )
 from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses
 from ldpaudit.extras.kinds.synthetic.paired_ratio import Pairs, ratio_p_value
+from ldpaudit.extras.probe.sequential import log_wealth
 
 ALPHA = 0.05
 

@@ -22,9 +22,10 @@ from ldpaudit.extras.choose.sweep.points import read_tables, reading_of, score, 
 from ldpaudit.extras.choose.sweep.request import Grid, SweepRequest
 from ldpaudit.extras.learn.utility.companions import other_columns
 from ldpaudit.extras.learn.utility.learner import Learner
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.extras.several.reading import read_file_columns
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling, marginal_claims
+from ldpaudit.mechanisms.joint import IndependentColumns, marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.synthesis import generator
 from ldpaudit.work.progress import NoProgress

@@ -313,37 +313,14 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
         return of_file or given
     ours, theirs = of_file.parameters, given.parameters
     if of_file.name != given.name:
-        raise _differ("mechanism")
+        raise claims_differ("mechanism")
     if not all(_same(ours[key], theirs[key]) for key in ours.keys() & theirs.keys()):
-        raise _differ("mechanism's parameters")
+        raise claims_differ("mechanism's parameters")
     return replace(of_file, parameters={**theirs, **ours})
 
 
-def agreed_columns(
-    of_file: ColumnsDeclaration | None, given: ColumnsDeclaration | None
-) -> ColumnsDeclaration | None:
-    """Return the claims about several columns that a file and the options state together."""
-    # A column of which only one of the two says something has that one's claim (InputError where
-    # both do and differ).
-    if of_file is None or given is None:
-        return of_file or given
-    if (of_file.joint is None) != (given.joint is None):
-        raise _differ("mechanism")
-    theirs, labels = {one.label: one for one in given.labels}, []
-    for one in of_file.labels:
-        other = theirs.pop(one.label, one)
-        if one.by != other.by:
-            raise _differ("column of strata")
-        labels.append(replace(one, mechanism=agreed(one.mechanism, other.mechanism)))
-    if theirs:
-        raise InputError(
-            f"The options claim something about {len(theirs)} of the private columns that the "
-            "file's declaration does not name; leave out the options, or correct the declaration."
-        )
-    return replace(of_file, labels=tuple(labels), joint=agreed(of_file.joint, given.joint))
-
-
-def _differ(what: str) -> InputError:
+def claims_differ(what: str) -> InputError:
+    """Return the error of a file and options that declare different things."""
     return InputError(
         f"The file declares one {what} and the options another; leave out the options, or "
         f"correct the declaration."

@@ -7,12 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.csv_file import small_csv
-from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
-from ldpaudit.datasets.labels import MOST_CLASSES, RELEASED, forms, positions, read_texts
+from ldpaudit.datasets.labels import MOST_CLASSES, RELEASED, positions, read_texts
 from ldpaudit.datasets.names import check_unique, missing_column, quoted
 from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import AS_FOUND, FileOptions
@@ -308,46 +306,7 @@ def _values(rows: Sequence[Sequence[str]]) -> FloatArray | None:
         return None
 
 
-_HEADER: Final = ("label", "probability")
 _TOLERANCE: Final = 1e-3
-
-
-@dataclass(frozen=True)
-class LabelPrior:
-    """A prior as a file states it; whether it sums to 1 is checked where it is used."""
-
-    labels: tuple[Label, ...]
-    probabilities: tuple[float, ...]
-
-
-def read_prior(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -> LabelPrior:
-    """Read a prior from a CSV file with the columns ``label`` and ``probability`` (InputError)."""
-    file, rows = small_csv(path, "The prior", files)
-    if file.names != _HEADER:
-        raise InputError(f"The prior {quoted(file.name)} must have the header {','.join(_HEADER)}.")
-    if any(len(row) != len(_HEADER) for row in rows):
-        raise InputError("Every row of a prior must hold one label and one probability.")
-    labels = read_texts([row[0] for row in rows])
-    forms(labels, "labels of the prior")
-    try:
-        return LabelPrior(labels, tuple(float(row[1]) for row in rows))
-    except ValueError:
-        raise InputError("The probabilities of a prior must be numbers.") from None
-
-
-def numeric_column(
-    source: str | os.PathLike[str], name: str, files: FileOptions = AS_FOUND
-) -> FloatArray:
-    """Read one column of n numbers, float64 of shape (n,), without a missing one (InputError)."""
-    table = open_table(source, files)
-    if name not in table.names:
-        raise missing_column(name, "label", table.names)
-    column = next(table.columns([name]))[1]
-    if not is_any(column.type, *NUMBERS):
-        raise InputError(f"The column {quoted(name)} must hold numbers.")
-    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
-    check_complete(int(np.isnan(values).sum()), len(values), "a label")
-    return values
 
 
 def with_canaries(release: Release, source: Any, files: FileOptions = AS_FOUND) -> Release:

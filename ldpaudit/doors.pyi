@@ -37,6 +37,7 @@ from ldpaudit.mechanisms import family as family
 from ldpaudit.mechanisms import from_declaration as from_declaration
 from ldpaudit.mechanisms.capabilities import BagSums as BagSums
 from ldpaudit.mechanisms.capabilities import FeatureDependentLabel as FeatureDependentLabel
+from ldpaudit.mechanisms.capabilities import LocalReports as LocalReports
 from ldpaudit.mechanisms.capabilities import NoisyFeatures as NoisyFeatures
 from ldpaudit.mechanisms.capabilities import PublicModelLabel as PublicModelLabel
 from ldpaudit.mechanisms.capabilities import StagedLabel as StagedLabel
@@ -48,7 +49,6 @@ from ldpaudit.mechanisms.interface import AnalysedMechanism as AnalysedMechanism
 from ldpaudit.mechanisms.interface import NumericMechanism as NumericMechanism
 from ldpaudit.mechanisms.interface import Traits as Traits
 from ldpaudit.mechanisms.joint import OnDomains as OnDomains
-from ldpaudit.mechanisms.noise import RangeFamily as RangeFamily
 from ldpaudit.mechanisms.parameters import Parameter as Parameter
 from ldpaudit.mechanisms.parameters import check_classes as check_classes
 from ldpaudit.mechanisms.parameters import check_epsilon as check_epsilon

@@ -24,7 +24,17 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 # What a package may add.
-Kind = Literal["attack", "audit", "command", "format", "generator", "mechanism", "reader", "tree"]
+Kind = Literal[
+    "attack",
+    "audit",
+    "command",
+    "format",
+    "generator",
+    "mechanism",
+    "reader",
+    "receipt",
+    "tree",
+]
 # The entry-point group of each kind of part: a name, and the object.
 GROUPS: Final[Mapping[Kind, str]] = {
     "attack": "ldpaudit.attacks",
@@ -34,6 +44,7 @@ GROUPS: Final[Mapping[Kind, str]] = {
     "generator": "ldpaudit.generators",
     "mechanism": "ldpaudit.mechanisms",
     "reader": "ldpaudit.readers",
+    "receipt": "ldpaudit.receipts",
     "tree": "ldpaudit.trees",
 }
 _OURS: Final = "ldpaudit"

@@ -33,6 +33,7 @@ QUICK = (
     "tests/commands/test_end_to_end.py",
     "tests/commands/test_taken_out.py",
     "tests/pipeline/test_trees.py",
+    "tests/receipt",
 )
 # The sources are installed in place, and would be found beside the copy.
 _HERE_ALONE = """import sys

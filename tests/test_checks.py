@@ -144,7 +144,7 @@ def companions(check, others):
 
 
 def test_every_check_of_a_policy_is_tested_here():
-    # A replay that passes answers the other checks of the noise: tests/extras/release/receipt.
+    # A replay that passes answers the other checks of the noise: tests/extras/receipt.
     assert set(FOUND) | {"replay"} == set(check_names())
 
 

@@ -76,7 +76,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     if added is not None and len(names) > 1:
         raise InputError(f"The reader {added[0]!r} reads one file; several must all be Parquet.")
     if added is not None:
-        return MemoryTable(table_of(*added, location), location)
+        return table_of(*added, location)
     for suffix, advice in _UNREAD.items():
         if names[0].endswith((suffix, f"{suffix}.gz")):
             raise InputError(f"The file {quoted(location.name)} cannot be read: {advice}.")

@@ -96,13 +96,6 @@ def lacking(location: Location) -> InputError:
     )
 
 
-def writer_of(name: str) -> Writer | None:
-    """Return what writes a file of a name in small letters; None where the core does."""
-    found = format_of(name)
-    writer = None if found is None else found.writer
-    return writer if writer is not None and name.endswith(writer.endings) else None
-
-
 @lru_cache
 def _loaded(point: EntryPoint) -> TableFormat:
     return loaded("reader", point, TableFormat)

@@ -201,11 +201,11 @@ def replays_of(
         if table is None:
             found.append(None)
             continue
-        from ldpaudit.receipt.replay import replay
+        from ldpaudit.receipt.seam import drawn_again
 
         synthetic = options.synthetic if len(releases) == 1 else None
         found.append(
-            replay(
+            drawn_again().replay(
                 table,
                 own,
                 id_column=person,

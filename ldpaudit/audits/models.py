@@ -11,7 +11,7 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
-from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
+from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.view import group_channel, view_channel
@@ -20,15 +20,6 @@ from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 from ldpaudit.result.stated import FIRST_STAGE
 from ldpaudit.work.tasks import Threads
-
-
-def model_claim(context: AuditContext) -> PublicModelLabel | None:
-    """Return the claim if it is model-based, with noise, on the labels as released; else None."""
-    release, claim = context.release, context.claim.offers(PublicModelLabel)
-    if claim is None or claim.noise == 0:
-        return None
-    same = release.outputs == release.classes and claim.classes == release.classes
-    return claim if same else None
 
 
 def feature_dependence(context: AuditContext) -> str | None:

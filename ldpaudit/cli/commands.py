@@ -11,11 +11,10 @@ from typing import Annotated, Final
 import typer
 
 from ldpaudit.cli.parameters import recorded_command
-from ldpaudit.commands.interface import EXIT, Command, Debug, Gate, Whom
+from ldpaudit.commands.interface import Command, Debug, Gate, Whom
 from ldpaudit.commands.outputs import Outputs, ReportOutputs
 from ldpaudit.commands.registered import work_within
 from ldpaudit.commands.requests import DeclareRequest, RunRequest
-from ldpaudit.commands.verify.request import VerifyRequest
 from ldpaudit.errors import refuse
 from ldpaudit.options import Argument, Option
 from ldpaudit.terminal import say, stream
@@ -100,19 +99,6 @@ def report(
     render_again(result, outputs, policy, profile)
 
 
-def verify(
-    request: VerifyRequest,
-    json: Annotated[Path | None, Option("Where to write the result.")] = None,
-    quiet: Annotated[bool, Option("Print the sentence only.")] = False,
-    _debug: Debug = False,
-) -> None:
-    """Draw a release's noise again from its key: is every released label what was drawn?"""
-    from ldpaudit.commands.shell import carry_out
-    from ldpaudit.commands.verify.work import verify
-
-    raise typer.Exit(EXIT[carry_out(verify, request, Outputs(json), quiet=quiet).verdict])
-
-
 def declare(
     request: DeclareRequest,
     quiet: Annotated[bool, Option("Print nothing.")] = False,
@@ -181,7 +167,6 @@ CORE: Final = (
     Command(demo),
     Command(report),
     Command(declare),
-    Command(verify),
     Command(check, group="policy"),
     Command(explain, group="policy"),
     Command(show, group="policy"),

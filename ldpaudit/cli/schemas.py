@@ -33,16 +33,9 @@ def _public() -> Any:
     return PublicResult
 
 
-def _verified() -> Any:
-    from ldpaudit.commands.verify.work import Verified
-
-    return Verified
-
-
 _CORE: Final = {
     "run": Stored("run", _result, SCHEMA_VERSION),
     "public": Stored("run --profile public", _public, "1.0"),
-    "verify": Stored("verify", _verified, "1.0"),
 }
 
 

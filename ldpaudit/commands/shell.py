@@ -12,7 +12,6 @@ from ldpaudit.plugins import staying
 from ldpaudit.result import Frozen
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.harmless import one_line
-from ldpaudit.result.shown import Shown
 from ldpaudit.terminal import others_read, progress_on_terminal, say, show, stream, words_only
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.progress import Progress
@@ -63,28 +62,6 @@ class Stored(Frozen, Told):
     def makers(self) -> Mapping[str, Callable[[], str]]:
         """Return what makes the JSON file."""
         return {"json": lambda: as_json(self.stored())}
-
-
-class Paged(Shown, Stored):
-    """What a command found, with a page."""
-
-    @property
-    def _private(self) -> bool:
-        return self.confidential
-
-    def _html(self) -> str:
-        return self.page()
-
-    def _json(self) -> str:
-        return as_json(self.stored())
-
-    @abstractmethod
-    def page(self) -> str:
-        """Return its page, as HTML."""
-
-    def makers(self) -> Mapping[str, Callable[[], str]]:
-        """Return what makes the JSON file and the page."""
-        return {**super().makers(), "html": self.page}
 
 
 class Confidential(Stored):

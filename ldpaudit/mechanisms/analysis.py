@@ -73,15 +73,6 @@ def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
     return tuple((alpha, float(privacy.curves.rdp(alpha))) for alpha in orders)
 
 
-def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
-    """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats."""
-    # Empty for a mechanism without such a floor.
-    # Busa-Fekete et al. (2023), Theorem 7.2.
-    orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
-    floors = ((alpha, mechanism.conditional_rdp_floor(alpha)) for alpha in orders)
-    return tuple((alpha, float(floor)) for alpha, floor in floors if floor is not None)
-
-
 @dataclass(frozen=True, eq=False)
 class LabelErrors:
     """The error of each label."""

@@ -329,10 +329,17 @@ class BagSums(AnalysedMechanism):
 class LocalReports(AnalysedMechanism):
     """A protocol by which each person reports a label, where the reports are what is released.
 
+    A subclass states its ``traits`` with ``outputs="reports"`` and no ``options``, and writes
+    ``epsilon``, ``description``, :attr:`compared` and the methods below; ``channel`` is None, since
+    a report is no label. The audit reads the released column as reports, guesses labels by
+    :meth:`labels`, and bounds ε from below by :meth:`log_ratio` of the true and another label.
+
     Attributes
     ----------
     classes : tuple, length k
         The labels.
+    epsilon : float
+        The declared protocol's exact ε of one report in nats.
     """
 
     classes: tuple[Label, ...]
@@ -340,21 +347,64 @@ class LocalReports(AnalysedMechanism):
     @property
     @abstractmethod
     def report_kind(self) -> Literal["label", "labels", "numbers"]:
-        """How a released column holds a report: a label, a list of labels, or one of numbers."""
+        """How a released column holds a report: a label, a list of labels, or one of numbers.
+
+        All lists have the same length d; a number may also be the fields ``seed`` and ``value`` of
+        a struct, d = 2. A label alone has d = 1.
+        """
 
     @abstractmethod
     def check(self, reports: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return reports of shape (n, d) in their own type (InputError where one is impossible)."""
+        """Return the reports in the type in which the other methods take them.
+
+        Parameters
+        ----------
+        reports : array of shape (n, d)
+            As the released column holds them: int32 codes of labels, or numbers.
+
+        Returns
+        -------
+        array of shape (n, d)
+            The same reports.
+
+        Raises
+        ------
+        InputError
+            If one is impossible in this protocol. The message says how many are, and shows none.
+        """
 
     @abstractmethod
     def labels(self, reports: npt.NDArray[Any], rng: np.random.Generator) -> IntArray:
-        """Return a most likely label of each report, ties broken uniformly, int32 of shape (n,)."""
+        """Return a most likely label of each report, ties broken uniformly.
+
+        Parameters
+        ----------
+        reports : array of shape (n, d)
+            As :meth:`check` returns them.
+        rng : numpy.random.Generator
+            The only source of randomness.
+
+        Returns
+        -------
+        int32 array of shape (n,)
+            Positions in ``classes``.
+        """
 
     @abstractmethod
     def log_ratio(self, reports: npt.NDArray[Any], first: IntArray, second: IntArray) -> FloatArray:
-        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,).
+        """Return log P(report | first)/P(report | second) of each row.
 
-        ``first`` and ``second`` are label codes, int32 of shape (n,).
+        Parameters
+        ----------
+        reports : array of shape (n, d)
+            As :meth:`check` returns them.
+        first, second : int32 arrays of shape (n,)
+            Positions in ``classes``.
+
+        Returns
+        -------
+        float64 array of shape (n,)
+            In nats, between −ε and ε.
         """
 
 

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from ldpaudit.errors import InputError
-from ldpaudit.release import FloatArray, IndexArray, Label
+from ldpaudit.release import FloatArray, Label
 
 ROW_SUM_TOLERANCE = 1e-9
 # e to this power is a float.
 _LARGEST = 700.0
-# Probabilities that a composition may have.
-_MOST_CELLS = 1 << 24
 # A sum of powers below this, relative to the largest of each row, may have lost terms.
 _LEAST_LEFT = 1e-260
 
@@ -219,39 +217,3 @@ def largest_log_ratios(matrix: FloatArray) -> FloatArray:
         for y, own in enumerate(logs):
             found[y] = np.where(np.isneginf(own), -np.inf, own - logs).max(axis=1)
     return found
-
-
-def compose(*channels: Channel) -> Channel:
-    """Return the channel of independent releases by each of the channels."""
-    # Outputs with the same information on the label (columns that are multiples of each other) are
-    # merged, which changes no ε, δ(ε) or Rényi divergence: n releases by randomized response have
-    # about n^(k−1) outputs, not k^n.
-    if not channels:
-        raise InputError("A composition must have at least one channel.")
-    classes = channels[0].classes
-    if any(channel.classes != classes for channel in channels):
-        raise InputError("Composed channels must have the same labels in the same order.")
-    matrix, _ = merged_columns(channels[0].matrix)
-    for channel in channels[1:]:
-        other, _ = merged_columns(channel.matrix)
-        cells = matrix.size * other.shape[1]
-        if cells > _MOST_CELLS:
-            raise InputError(f"The composition would have {cells} probabilities: too many.")
-        product = (matrix[:, :, None] * other[:, None, :]).reshape(len(matrix), -1)
-        matrix, _ = merged_columns(product)
-    matrix = matrix / matrix.sum(axis=1, keepdims=True)
-    return Channel(matrix, classes, tuple(range(matrix.shape[1])))
-
-
-def merged_columns(matrix: FloatArray) -> tuple[FloatArray, IndexArray]:
-    """Add up columns that are multiples of each other."""
-    group = np.full(matrix.shape[1], -1, dtype=np.int64)
-    present = np.flatnonzero(matrix.max(axis=0) > 0)
-    used = matrix[:, present]
-    with np.errstate(divide="ignore"):
-        logs = np.log(used) - np.log(used.max(axis=0))
-    shape = np.where(np.isfinite(logs), np.round(logs, 12) + 0.0, -math.inf)
-    group[present] = np.unique(shape, axis=1, return_inverse=True)[1].reshape(-1)
-    order = np.argsort(group[present], kind="stable")
-    starts = np.flatnonzero(np.diff(group[present][order], prepend=-1))
-    return np.asarray(np.add.reduceat(used[:, order], starts, axis=1), dtype=np.float64), group

@@ -320,21 +320,6 @@ class FiniteMechanism(Made, NumericMechanism):
         return float(sum(weights[y] * self.channel.matrix[y, z] for y, z in true)) if true else None
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """A mechanism of least expected loss, and how far it may be from the best one."""
-
-    mechanism: FiniteMechanism
-    loss: float
-    bound: float
-    method: str
-
-    @property
-    def gap(self) -> float:
-        """How much better a mechanism could be at most, relative to the loss."""
-        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0
-
-
 def noise_on(outputs: int, epsilon: float) -> float:
     """Return λ = d/(d − 1 + e^ε) of randomized response on d outputs at ε in nats."""
     return outputs / (outputs + math.expm1(epsilon))

@@ -99,24 +99,19 @@ def check_epsilon(epsilon: float) -> float:
     return value
 
 
-def check_delta(delta: float) -> float:
-    """Return δ; it must lie strictly between 0 and 1."""
-    return _within("delta", delta, lambda value: 0 < value < 1, "lie in (0, 1)")
-
-
 def check_positive(name: str, value: float) -> float:
     """Return a parameter that must be above 0 and finite, for instance σ."""
-    return _within(name, value, lambda v: v > 0 and math.isfinite(v), "be above 0 and finite")
+    return within(name, value, lambda v: v > 0 and math.isfinite(v), "be above 0 and finite")
 
 
 def check_finite(name: str, value: float) -> float:
     """Return a parameter that must be a finite number."""
-    return _within(name, value, math.isfinite, "be finite")
+    return within(name, value, math.isfinite, "be finite")
 
 
 def check_proportion(name: str, value: float) -> float:
     """Return a parameter that must lie in [0, 1], for instance λ."""
-    return _within(name, value, lambda v: 0 <= v <= 1, "lie in [0, 1]")
+    return within(name, value, lambda v: 0 <= v <= 1, "lie in [0, 1]")
 
 
 def check_whole(name: str, value: Any, low: int, high: float = math.inf) -> int:
@@ -131,7 +126,8 @@ def check_whole(name: str, value: Any, low: int, high: float = math.inf) -> int:
     return int(number)
 
 
-def _within(name: str, value: float, holds: Callable[[float], bool], words: str) -> float:
+def within(name: str, value: float, holds: Callable[[float], bool], words: str) -> float:
+    """Return a number for which something holds (InputError otherwise)."""
     number = check_number(name, value)
     if not holds(number):
         raise InputError(f"The '{name}' parameter must {words}. Got {number:g} instead.")

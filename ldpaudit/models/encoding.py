@@ -4,7 +4,6 @@
 # marks of missing values, one indicator for each frequent level. :class:`BoostingMatrix` is for
 # trees. Both are fitted on features alone; no label takes part.
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -274,9 +273,3 @@ class BoostingMatrix:
 def pixels(features: FeatureTable) -> Float32Array:
     """Return the pixels of square images as they are, float32 of shape (n, width)."""
     return np.nan_to_num(features.numeric)
-
-
-def is_image_table(features: FeatureTable) -> bool:
-    """Return whether rows are square images of 64 pixels or more, and no other column."""
-    side = math.isqrt(features.width)
-    return side * side == features.width >= 64 and not features.categorical.shape[1]

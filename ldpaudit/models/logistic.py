@@ -1,12 +1,8 @@
-"""Logistic and Poisson regression on labels that went through a known channel."""
+"""Logistic regression on labels that went through a known channel."""
 
 # The forward loss sends the model's class probabilities p(x) through the channel T before they are
-# compared with the released label z, −log Σ_y p_y(x) T[y, z]. The target loss is the log-loss of
-# soft labels that may be negative, as the backward correction makes them. Both have the truth as
-# their minimiser, though no true label is seen. With the identity channel both are ordinary
-# logistic regression. The Poisson loss ŷ − y log ŷ is linear in y: with an unbiased label its mean
-# is that of the true one, also where noise makes some labels negative, which usual implementations
-# refuse.
+# compared with the released label z, −log Σ_y p_y(x) T[y, z]. It has the truth as its minimiser,
+# though no true label is seen. With the identity channel it is ordinary logistic regression.
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -63,23 +59,6 @@ class ForwardLoss:
         if self.weights is not None:
             losses, residual = losses * self.weights, residual * self.weights
         return float(losses.mean(dtype=np.float64)), residual
-
-
-@dataclass(frozen=True)
-class TargetLoss:
-    """−Σ_y W_y log p_y for soft labels W of any sign: linear in W, so unbiased where W is."""
-
-    targets: Real
-    """Float array of shape (n, k): the soft labels times the rows' weights."""
-
-    def __call__(self, logits: Real) -> tuple[float, Real]:
-        """Return the mean loss, and (Σ_y W_y) p − W."""
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        log_sum = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        log_p = shifted - log_sum
-        total = self.targets.sum(axis=1, keepdims=True)
-        loss = -float((self.targets * log_p).sum(dtype=np.float64)) / len(log_p)
-        return loss, total * np.exp(log_p) - self.targets
 
 
 @dataclass(frozen=True)
@@ -169,46 +148,3 @@ def _softmax_in_place(logits: Real) -> Real:
     probability: Real = np.exp(logits, out=logits)
     probability /= probability.sum(axis=1, keepdims=True)
     return probability
-
-
-_STEEPEST = 30.0
-
-
-@dataclass(frozen=True)
-class PoissonModel:
-    """ŷ = exp(weights · x + intercept)."""
-
-    weights: FloatArray
-    intercept: float
-
-    def predict(self, matrix: FloatArray) -> FloatArray:
-        return _mean(matrix @ self.weights + self.intercept)
-
-
-def fit_poisson(
-    matrix: FloatArray, target: FloatArray, weights: FloatArray, penalty: float
-) -> PoissonModel:
-    """Minimise the weighted mean of ŷ − y log ŷ plus penalty/(2W)·‖slopes‖² by L-BFGS, W = Σw."""
-    # Convex for labels of any sign; with a weighted mean above 0 and a penalty it has a minimum.
-    # Features (n, d) are standardised, the intercept is free. Ghazi et al. (2023), appendix E.3
-    # (the loss).
-    d, total = matrix.shape[1], float(weights.sum())
-    share = weights / total
-    start = np.zeros(d + 1)
-    start[d] = np.log(share @ target)
-
-    def objective(flat: FloatArray) -> tuple[float, FloatArray]:
-        score = matrix @ flat[:d] + flat[d]
-        mean = _mean(score)
-        residual = share * (mean - target)
-        value = float(share @ (mean - target * score))
-        gradient = np.append(matrix.T @ residual + penalty / total * flat[:d], residual.sum())
-        return value + penalty / (2 * total) * float(flat[:d] @ flat[:d]), gradient
-
-    exact: Any = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 2_000}
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options=exact).x
-    return PoissonModel(found[:d], float(found[d]))
-
-
-def _mean(score: FloatArray) -> FloatArray:
-    return np.asarray(np.exp(np.minimum(score, _STEEPEST)))

@@ -1,4 +1,5 @@
-"""The receipt of a release: its noise is drawn from a key, committed to, and can be drawn again."""
+"""The receipt of a release: the commitment to its key, and what drawing its noise again found."""
 
-# In: a release with its receipt, and the file of true labels with the key. Out: which released
-# labels are what the declared mechanism draws. docs/receipt.md writes the scheme down to the bit.
+# In: a key and what is released, and what was found. Out: the commitment; the verdict on the noise
+# in words. What draws the noise again is a part of this package, which the core finds by
+# :mod:`ldpaudit.receipt.seam`. docs/receipt.md writes the scheme down to the bit.

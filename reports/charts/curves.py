@@ -20,7 +20,6 @@ from ldpaudit.reports.charts.figure import (
     Rule,
     Spec,
     Table,
-    distinct,
     far_apart,
     layer,
     rule_mark,
@@ -29,18 +28,18 @@ from ldpaudit.reports.charts.figure import (
 from ldpaudit.reports.text.quantities import Printer, Quantity, words_of
 from ldpaudit.result import AuditResult, Curve, Histogram
 from ldpaudit.result.harmless import as_identifier, name, shown
-from ldpaudit.result.numbers import digits_apart, exactly, number, rows
+from ldpaudit.result.numbers import digits_apart, number, rows
 
 Points = Sequence[tuple[float, float]]
 NamedCurve = tuple[str, AuditResult, Curve]
 """A curve of one of several releases, and the release's name."""
-_MOST_POINTS: Final = 120
-_MOST_TABLE_ROWS: Final = 25
+MOST_POINTS: Final = 120
+MOST_TABLE_ROWS: Final = 25
 _LEAST_SHARE_SEEN: Final = 1e-3
-_SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
+SOME_POINTS: Final = "Some of the points; the JSON result has all of them."
 _HEADERS: Final = ("Curve", "Value", "Lower end", "Upper end", "Kind")
-_DASHES: Final[tuple[Dash, ...]] = (0, 1, 2, 3, 4, 5)
-MOST_LINES: Final = len(_DASHES)
+LINE_DASHES: Final[tuple[Dash, ...]] = (0, 1, 2, 3, 4, 5)
+MOST_LINES: Final = len(LINE_DASHES)
 
 
 def lines_chart(lines: Sequence[Line], rules: Sequence[Rule], x: Axis, y: Axis, width: int) -> Spec:
@@ -108,63 +107,10 @@ def curve_figure(
     lines = [line for place, curve in enumerate(drawn) for line in _lines(curve, place)]
     description = " ".join(f"{shown(c.title)} ({words_of(c)}): {_course(c)}" for c in drawn)
     height = {"proportion": "share", "1": ""}.get(first.unit, first.unit)
-    axes = (_variable(first), first.axis if first.axis == "share of people" else height)
+    axes = (variable_of(first), first.axis if first.axis == "share of people" else height)
     names = (f"{key}{as_identifier(first.id)}", title, description)
     table = curve_table([("", curve) for curve in drawn], printer)
     return lines_figure(names, lines, axes, table, rules, share=first.unit == "proportion")
-
-
-def overlay_figure(
-    key: str, title: str, curves: Sequence[NamedCurve], y_title: str
-) -> Figure | None:
-    """Return curves of several releases in one chart, the first six; the table holds all."""
-    kinds = [words_of(c) if c.low in (None, c.value) else c.kind for _, _, c in curves]
-    full = [f"{n}: {shown(c.title)} ({k})" for (n, _, c), k in zip(curves, kinds, strict=True)]
-    alike = len({curve.title for *_, curve in curves}) == 1
-    short = [f"{n} ({kind})" for (n, *_), kind in zip(curves, kinds, strict=True)]
-    lines = [
-        Line(label, thinned(c.x, _MOST_POINTS), thinned(c.value, _MOST_POINTS), dash)
-        for label, c, dash in zip(
-            distinct(short if alike else full),
-            [_seen(c) for *_, c in curves],
-            _DASHES,
-            strict=False,
-        )
-    ]
-    first = curves[0][2]
-    body = [curve_table([(n, c)], Printer(result)) for n, result, c in curves]
-    remark = max(table.remark for table in body)
-    table = Table(body[0].headers, tuple(row for one in body for row in one.rows), remark)
-    names = (key, title, " ".join(f"{label}." for label in full))
-    axes = (_variable(first), y_title)
-    return lines_figure(names, lines, axes, table, share=first.unit == "proportion")
-
-
-def line_figure(
-    key: str, title: str, axes: tuple[str, str], curves: Sequence[tuple[str, Points]], kind: str
-) -> Figure | None:
-    """Return at most four exact curves, or upper bounds (``kind``); None without two points."""
-    lines = [
-        Line(shown(name, 80), tuple(x for x, _ in points), tuple(y for _, y in points), dash)
-        for dash, (name, points) in zip(_DASHES[:4], curves, strict=False)
-    ]
-    courses = [
-        f"{name}: from {exactly(ends[0][1])} at {exactly(ends[0][0])} to {exactly(ends[-1][1])} at "
-        f"{exactly(ends[-1][0])}"
-        for name, ends in curves
-    ]
-    description = f"{axes[1]} against {axes[0]}, {kind}. {'; '.join(courses)}."
-    body = [
-        (exactly(x), exactly(y), shown(name, 60))
-        for name, points in curves
-        for x, y in thinned(points, _MOST_TABLE_ROWS)
-    ]
-    remark = _SOME_POINTS if len(body) < sum(len(points) for _, points in curves) else ""
-    table = Table((*axes, "Curve"), tuple(body), remark)
-    if len(curves) == 1:
-        table = Table(axes, tuple(row[:2] for row in body), remark)
-        lines = [Line("", line.x, line.y) for line in lines]
-    return lines_figure((key, title, description), lines, axes, table)
 
 
 def curve_table(curves: Sequence[tuple[str, Curve]], printer: Printer) -> Table:
@@ -177,11 +123,11 @@ def curve_table(curves: Sequence[tuple[str, Curve]], printer: Printer) -> Table:
         head = f"{release}: {title}" if release else title
         body += [
             (head, *_point(*point, limits), words_of(curve))
-            for point in thinned(list(points), _MOST_TABLE_ROWS)
+            for point in thinned(list(points), MOST_TABLE_ROWS)
         ]
-    some = any(len(curve.x) > _MOST_TABLE_ROWS for _, curve in curves)
-    headers = (_HEADERS[0], _variable(curves[0][1]), *_HEADERS[1:])
-    return Table(headers, tuple(body), _SOME_POINTS if some else "")
+    some = any(len(curve.x) > MOST_TABLE_ROWS for _, curve in curves)
+    headers = (_HEADERS[0], variable_of(curves[0][1]), *_HEADERS[1:])
+    return Table(headers, tuple(body), SOME_POINTS if some else "")
 
 
 def _point(
@@ -215,7 +161,7 @@ def histogram_figure(
         if edges[0] <= q.estimate.value <= edges[-1]
     ]
     unit = "nat" if histogram.unit == "nats" else "unit"
-    x = Axis(_variable(histogram), edges[0], edges[-1]).on()
+    x = Axis(variable_of(histogram), edges[0], edges[-1]).on()
     y = Axis(f"share of people per {unit}", 0.0, max(b["y"] for b in bins) * 1.05).on(vertical=True)
 
     def build(width: int) -> Spec:
@@ -254,7 +200,7 @@ def _first_points(curve: Curve, count: int) -> Curve:
     return curve.model_copy(update={k: v and v[:count] for k, v in parts.items()})
 
 
-def _seen(curve: Curve) -> Curve:
+def seen_part(curve: Curve) -> Curve:
     """Return the curve without the tail of shares too small to be seen."""
     if curve.axis != "share of people":
         return curve
@@ -264,21 +210,22 @@ def _seen(curve: Curve) -> Curve:
 
 def _lines(curve: Curve, place: int) -> Iterator[Line]:
     """Yield the line of a curve, and those of its ends."""
-    curve, label = _seen(curve), shown(curve.title, 80)
-    x, value = thinned(curve.x, _MOST_POINTS), thinned(curve.value, _MOST_POINTS)
+    curve, label = seen_part(curve), shown(curve.title, 80)
+    x, value = thinned(curve.x, MOST_POINTS), thinned(curve.value, MOST_POINTS)
     if curve.low is None or curve.low == curve.value:
-        yield Line(f"{label} ({words_of(curve)})", x, value, _DASHES[place % MOST_LINES])
+        yield Line(f"{label} ({words_of(curve)})", x, value, LINE_DASHES[place % MOST_LINES])
         return
-    low = thinned(curve.low, _MOST_POINTS)
+    low = thinned(curve.low, MOST_POINTS)
     if curve.high is None:
         yield Line(f"{label} ({curve.kind})", x, value, 1)
         yield Line(f"lower end of it ({words_of(curve)})", x, low, 0, value)
     else:
-        yield Line("lower and upper end", x, low, 2, thinned(curve.high, _MOST_POINTS))
+        yield Line("lower and upper end", x, low, 2, thinned(curve.high, MOST_POINTS))
         yield Line(f"{label} ({words_of(curve)})", x, value, 0)
 
 
-def _variable(part: Curve | Histogram) -> str:
+def variable_of(part: Curve | Histogram) -> str:
+    """Return what the horizontal axis shows."""
     return name(part.x_label) or "x"
 
 

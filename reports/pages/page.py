@@ -167,25 +167,3 @@ def _environment() -> Environment:
     environment.globals["marks"] = MARKS
     environment.filters["unbroken"] = unbroken
     return environment
-
-
-def render_sheet(
-    what: str,
-    title: str,
-    lead: str,
-    tiles: tuple[Tile, ...],
-    sections: tuple[Section, ...],
-    *,
-    notes: tuple[str, ...] = (),
-    more: tuple[Section, ...] = (),
-    access: str = "",
-) -> str:
-    """Return the page of a command about mechanisms; ``more`` is folded away."""
-    items = (("", tuple(("", note) for note in notes)),)
-    end = (
-        *((Section("notes", "Notes", notes=items),) if notes else ()),
-        *((Section("to-look-up", "To look up", folded=more),) if more else ()),
-        GLOSSARY,
-    )
-    page = Page(what, title, (*sections, *end), access=access, lead=lead, tiles=tiles)
-    return render_page(page)

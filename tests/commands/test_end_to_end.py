@@ -1,14 +1,13 @@
-"""From a file to a verdict, a report and a proof: the commands of the core, without any extra.
+"""From a file to a verdict and a report: the commands of the core, without any extra.
 
 ``released/`` holds 300 rows that were released by randomized response at ε = 1, with the key of
-their noise.
+their noise; the receipt is left out here.
 """
 
 import json
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from processes import called, refused
 
@@ -26,6 +25,10 @@ level = "error"
 def folder(tmp_path, monkeypatch):
     for path in RELEASED.iterdir():
         shutil.copy(path, tmp_path)
+    declaration = tmp_path / "release.csv.ldpaudit.json"
+    content = json.loads(declaration.read_text())
+    del content["receipt"]
+    declaration.write_text(json.dumps(content))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -62,15 +65,3 @@ def test_what_is_declared_is_what_is_audited(folder):
     stored = json.loads(Path("release.audit.json").read_text())
     (epsilon,) = (one for one in stored["estimates"] if one["id"] == "mechanism.epsilon")
     assert (stored["verdict"], epsilon["value"]) == ("fail", pytest.approx(0.25))
-
-
-def test_a_release_is_proven_and_a_changed_label_is_found(folder):
-    status, printed = called("verify", "release.csv", "--truth", "truth.csv")
-    assert status == 0, printed
-    assert "Proven: all 300 released labels" in printed
-    table = pd.read_csv("release.csv", keep_default_na=False)
-    table.loc[7, "diagnosis"] = "none" if table.loc[7, "diagnosis"] == "flu" else "flu"
-    table.to_csv("release.csv", index=False)
-    status, printed = called("verify", "release.csv", "--truth", "truth.csv")
-    assert status != 0
-    assert "299 of 300 labels are as drawn" in printed

@@ -16,8 +16,8 @@ from processes import called
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.datasets.reading import read_release
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.extras.release.privatize.request import PrivatizeRequest
 from ldpaudit.extras.release.privatize.work import privatize
 from ldpaudit.work.files import WholeFiles

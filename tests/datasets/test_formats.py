@@ -15,8 +15,8 @@ import pytest
 from ldpaudit.datasets import declare, read_release, write_release
 from ldpaudit.datasets.formats import csv_file, locations, open_table
 from ldpaudit.datasets.formats.tables import read_whole
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, OutputError
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.options import FileOptions
 from ldpaudit.release import Declaration
 from ldpaudit.work.files import WholeFiles

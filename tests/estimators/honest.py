@@ -36,12 +36,7 @@ from ldpaudit.attacks.scoring import CALIBRATION_ERROR, advantage_lower, gain_lo
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.epsilon.consistency import channel_consistency, marginal_consistency
-from ldpaudit.estimators.epsilon.guesses import (
-    GuessCounts,
-    delta_lower,
-    epsilon_lower,
-    one_run_epsilon,
-)
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.lattice import lattice_evidence
 from ldpaudit.estimators.instance_loss import (
     ErrorBudget,
@@ -61,11 +56,13 @@ from ldpaudit.estimators.intervals.ranking import auc_interval, tpr_at_fpr
 from ldpaudit.estimators.mean_loss import certified_mean_loss, claimed_mean_loss
 from ldpaudit.estimators.renyi import Scores
 from ldpaudit.extras.compare.differences import counted_interval
+from ldpaudit.extras.kinds.noisy_features.one_run import one_run_epsilon
 from ldpaudit.extras.kinds.synthetic.counts import (
     PairedSuccesses,
     count_memorisation,
     count_own_rows,
 )
+from ldpaudit.extras.probe.black_box.work import delta_lower
 from ldpaudit.extras.several.person.estimators import sum_lower
 from ldpaudit.extras.several.person.noise_tests import agreement_share, shared_noise
 

@@ -20,12 +20,7 @@ from ldpaudit.estimators.assumptions.agreement import agreement_p_value
 from ldpaudit.estimators.assumptions.learner import label_sides
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon
 from ldpaudit.estimators.epsilon.consistency import rare_classes, usual_outputs
-from ldpaudit.estimators.epsilon.guesses import (
-    GuessCounts,
-    delta_lower,
-    detectable_epsilon,
-    epsilon_lower,
-)
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon, epsilon_lower
 from ldpaudit.estimators.epsilon.strongest import EventPlan, odds_ratio_plan
 from ldpaudit.estimators.instance_loss import exceedance, expected_exceedance, loss_grid
 from ldpaudit.estimators.intervals.binomial import (
@@ -43,6 +38,7 @@ from ldpaudit.estimators.seeds import checksums
 from ldpaudit.estimators.telling import Told, label_weights, told
 from ldpaudit.extras.kinds.observational.matched import match, possible_cases
 from ldpaudit.extras.kinds.synthetic.counts import PairedSuccesses, exact_copies
+from ldpaudit.extras.probe.black_box.work import delta_lower
 from ldpaudit.extras.several.person.estimators import coded_fresh, sum_lower
 from ldpaudit.extras.several.person.noise_tests import (
     agreement_share,

@@ -32,7 +32,13 @@ from ldpaudit.estimators.epsilon.release_only import release_only_evidence
 from ldpaudit.estimators.intervals import bounded_mean, ranking
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower, shift_upper
 from ldpaudit.estimators.whiteness import autocorrelations
+from ldpaudit.extras.kinds.noisy_features.one_run import (
+    detectable_in_one_run,
+    one_run_epsilon,
+    one_run_p_value,
+)
 from ldpaudit.extras.kinds.observational import matched
+from ldpaudit.extras.probe.black_box.work import delta_lower
 from ldpaudit.extras.several.person import estimators as person
 from ldpaudit.extras.several.person import noise_tests as person_noise
 
@@ -92,11 +98,11 @@ def guessed(rng: Rng) -> Any:
         counts = guesses.GuessCounts(1000, right, wrong)
         yield [
             guesses.epsilon_lower(counts, 0.05, delta).epsilon,
-            guesses.delta_lower(counts, 0.5, 0.05),
+            delta_lower(counts, 0.5, 0.05),
             guesses.detectable_epsilon(counts, 1.0, 0.05, delta),
-            guesses.one_run_p_value(counts, 1.0, delta),
-            guesses.one_run_epsilon(counts, 0.05, delta),
-            guesses.detectable_in_one_run(counts, 0.5, 0.05, delta),
+            one_run_p_value(counts, 1.0, delta),
+            one_run_epsilon(counts, 0.05, delta),
+            detectable_in_one_run(counts, 0.5, 0.05, delta),
         ]
     priors = rng.choice([0.2, 0.5, 0.7], 200)
     yield [bound(priors, 130, 0.05) for bound in (shift_lower, shift_upper)]

@@ -11,13 +11,14 @@ from ldpaudit.claim import stated_claim
 from ldpaudit.datasets import parse_declaration
 from ldpaudit.datasets.declaration import remarks_on
 from ldpaudit.datasets.labels import split_labels
-from ldpaudit.datasets.probabilities import channel_table, read_prior
+from ldpaudit.datasets.probabilities import channel_table
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.extras.choose.mechanism.analysis import build, read_domain, settings
 from ldpaudit.extras.choose.sweep.request import parse_grid
 from ldpaudit.extras.compare.comparison import Comparison
 from ldpaudit.extras.probe.black_box.request import parse_inputs
+from ldpaudit.extras.release.priors import read_prior
 from ldpaudit.extras.release.privatize.plan import read_plan
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.mechanisms import full_name

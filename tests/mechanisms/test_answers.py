@@ -157,7 +157,7 @@ def test_an_epsilon_outside_of_the_limits_is_refused() -> None:
 
 # What may stand outside of mechanisms/ although it reads like a mechanism's name, and why.
 OTHER_MEANINGS = {
-    ("reports/charts/planes.py", "channel"): "the id of a figure",
+    ("ldpaudit/extras/choose/planes.py", "channel"): "the id of a figure",
     ("datasets/domains.py", "frequency-oracle"): "part of the key of a random stream",
     ("datasets/names.py", "unknown"): "a word for a missing value",
     ("ldpaudit/extras/kinds/synthetic/audit.py", "unknown"): "a trait: of features",

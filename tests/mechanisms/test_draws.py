@@ -11,10 +11,11 @@ from scipy import stats
 from ldpaudit.extras.kinds.mechanisms.by_stratum import ByStratum
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.with_features import STAGED, DoubleRR, ModelBasedRR
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.mechanisms import ExplicitChannel, RandomizedResponse
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.exact_sampling import WeightTable
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
+from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Laplace, Staircase
 from ldpaudit.mechanisms.rounded import Rounding

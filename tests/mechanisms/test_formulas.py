@@ -25,6 +25,7 @@ from ldpaudit.extras.kinds.mechanisms.gaussian import (
 )
 from ldpaudit.extras.kinds.mechanisms.label_proportions import LabelProportions
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.mechanisms import (
     Channel,
     ExplicitChannel,
@@ -34,10 +35,10 @@ from ldpaudit.mechanisms import (
     from_declaration,
 )
 from ldpaudit.mechanisms.analysis import delta_curve, privacy_of
-from ldpaudit.mechanisms.channel import compose, largest_log_ratios
+from ldpaudit.mechanisms.channel import largest_log_ratios
 from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
-from ldpaudit.mechanisms.joint import IndependentColumns, JointRR, RandomSampling
+from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
@@ -161,8 +162,6 @@ def rows() -> Iterator[Row]:
     yield "∞", lambda: (IMPOSSIBLE.epsilon, IMPOSSIBLE.rdp(2)), (math.inf, math.inf)
     yield "below 1", lambda: IMPOSSIBLE.rdp(0.5) < math.inf, True
     yield "never", lambda: NEVER.epsilon, pytest.approx(math.log(3))
-    yield "stays impossible", lambda: compose(HALVES, HALVES).epsilon, math.inf
-    yield "merged", lambda: compose(HALVES, HALVES).matrix.shape, (2, 2)
     prior = np.array([0.2, 0.8])
     posterior = HALVES.posterior(prior)
     yield "posterior", lambda: posterior[0], pytest.approx(np.array([0.1, 0.2]) / 0.3)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ldpaudit.extras.learn.corrections import debiased_labels
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.analysis import privacy_of
 from ldpaudit.mechanisms.interface import MechanismOptions
@@ -10,7 +11,6 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.registry import family
 from ldpaudit.mechanisms.rounded import RoundedLabels
 from ldpaudit.mechanisms.view import group_channel, numeric_view, view_channel
-from ldpaudit.models.corrections import debiased_labels
 from ldpaudit.release import Declaration
 
 GRID = LabelRange(0, 6, 1)

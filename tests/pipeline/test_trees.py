@@ -6,6 +6,7 @@ import pytest
 
 import ldpaudit
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.joint import joint_family
 
 ROWS = 60
 COLUMNS = ("income:rr:epsilon=1", "illness:rr:epsilon=1")
@@ -54,3 +55,9 @@ def test_strata_are_named(tmp_path):
     )
     stratified = f"income:channel={channels}:by=region"
     assert "a channel for each stratum" in line(table(), label=[stratified])
+
+
+def test_a_mechanism_on_several_columns_gets_a_line(monkeypatch):
+    monkeypatch.setattr("ldpaudit.mechanisms.joint.ours", lambda kind: {})
+    with pytest.raises(InputError, match="This installation lacks the mechanism 'joint-rr'"):
+        joint_family("joint-rr")

@@ -9,18 +9,15 @@ import pytest
 from browser import browse
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.choose.lines import line_figure
+from ldpaudit.extras.choose.planes import Path as Course
+from ldpaudit.extras.choose.planes import Spot, channel_figure, frontier_figure
+from ldpaudit.extras.compare.overlay import overlay_figure
+from ldpaudit.extras.probe.bars import Bar, bars_figure
 from ldpaudit.reports.charts import figure as charts
-from ldpaudit.reports.charts.curves import (
-    curve_figure,
-    histogram_figure,
-    line_figure,
-    lines_chart,
-    overlay_figure,
-)
+from ldpaudit.reports.charts.curves import curve_figure, histogram_figure, lines_chart
 from ldpaudit.reports.charts.figure import ACCENT, BEYOND, DASHES, Axis, Figure, Line, Rule, Table
-from ldpaudit.reports.charts.planes import Path as Course
-from ldpaudit.reports.charts.planes import Spot, channel_figure, frontier_figure
-from ldpaudit.reports.charts.rows import Bar, Row, bars_figure, group_figure, rows_chart
+from ldpaudit.reports.charts.rows import Row, group_figure, rows_chart
 from ldpaudit.reports.plots import figures_of
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import Curve, Estimate, Histogram

@@ -11,8 +11,8 @@ import pyarrow.ipc
 import pytest
 
 from ldpaudit.datasets.formats.tables import without_hidden
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.extras.release.privatize.request import PrivatizeRequest
 from ldpaudit.extras.release.privatize.work import privatize
 

@@ -16,8 +16,8 @@ from killing.commands import COMMANDS, SLOW, _of, write_inputs
 from killing.running import DRAFT, SIGNALS, Ended, Place, faults, one_case, processes_of, run
 
 from ldpaudit.commands import shell
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.extras.choose.sweep.run import SweepRun
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.work import interruption
 
 NUMBERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

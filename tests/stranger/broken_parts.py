@@ -2,9 +2,11 @@
 
 import sys
 
-from pyarrow import table
+from pyarrow import RecordBatchReader, table
 
 from ldpaudit.doors import Command, Format, Generator, Reader
+
+ROWS = [*range(4, 100)]
 
 
 def raising(*_, **__):
@@ -97,6 +99,21 @@ RAISING, LEAVING, UNSTATED, OTHER, GROUP, WITHIN, NUMBER = COMMANDS.values()
 READS_RAISING = Reader((".odd",), raising)
 READS_LEAVING = Reader((".odd",), leaving)
 READS_NONSENSE = Reader((".odd",), nonsense)
+
+
+def shrinking(path, columns):
+    """Stream a row less than the last time."""
+    size = ROWS.pop()
+    rows = table({"x": range(2 * size), "label": ["a", "b"] * size})
+    rows = rows.select(columns or rows.column_names)
+    return RecordBatchReader.from_batches(rows.schema, rows.to_batches())
+
+
+STREAMS_RAISING = Reader((".odd",), stream=raising)
+STREAMS_NONSENSE = Reader((".odd",), stream=nonsense)
+STREAMS_ALL = Reader((".odd",), stream=lambda path, _: shrinking(path, None))
+STREAMS_LESS = Reader((".odd",), stream=shrinking)
+STREAMS_NOTHING = Reader((".odd",))
 READS_ALL = Reader(("",), nonsense)
 READS_TEXT = Reader(".odd", nonsense)
 WRITES_RAISING = Reader((".odd",), nonsense, raising)

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from ldpaudit import plugins
+from ldpaudit.datasets.formats import open_table
 from ldpaudit.errors import InputError
 from ldpaudit.extras.release.synthesis.factory import (
     generator,
@@ -16,7 +17,7 @@ from ldpaudit.extras.release.synthesis.factory import (
 
 MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
 # Of trees nothing of another package is used.
-KINDS = sorted({*plugins.GROUPS} - {"tree"})
+KINDS = sorted({*plugins.GROUPS} - {"receipt", "tree"})
 GENERATED = ("--mechanism", "double-rr", "--lambda", 0.5, "--generator")
 
 
@@ -56,6 +57,9 @@ WRONG = [
     ("reader", "broken_parts:READS_RAISING", "failed: RuntimeError at line"),
     ("reader", "broken_parts:READS_LEAVING", "failed: SystemExit at line"),
     ("reader", "broken_parts:READS_NONSENSE", "must return a pyarrow.Table. Got int instead."),
+    ("reader", "broken_parts:STREAMS_RAISING", "failed: RuntimeError at line"),
+    ("reader", "broken_parts:STREAMS_NONSENSE", "must stream a pyarrow.RecordBatchReader"),
+    ("reader", "broken_parts:STREAMS_NOTHING", "must have a function that reads"),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
     ("reader", "broken_parts:READS_TEXT", "must be a tuple of texts such as '.avro'"),
     ("format", "broken_parts:RAISING", "must be a ldpaudit.doors.Format. Got Command instead."),
@@ -140,6 +144,25 @@ def test_built_in_readers_formats_and_generators_stay(broken, command, data):
     words = (*GENERATED, "mixture", "--experimental", "--seed", 1)
     status, said = command("privatize", data, "-o", data.with_name("m.parquet"), *words)
     assert status == 0, said
+
+
+def test_a_stream_of_other_rows_is_refused(broken, tmp_path):
+    ends = {"broken": "broken_parts:STREAMS_LESS"}
+    broken("reader", ends)
+    (tmp_path / "a.odd").touch()
+    table = open_table(tmp_path / "a.odd")
+    first = list(table.batches(["label", "x"]))
+    assert [batch.schema.names for batch in first] == [["label", "x"]]
+    with pytest.raises(InputError, match=r"\(reader\) streamed other rows of the file 'a.odd'"):
+        list(table.batches(["x"]))
+
+
+def test_a_stream_of_other_columns_is_refused(broken, tmp_path):
+    broken("reader", {"broken": "broken_parts:STREAMS_ALL"})
+    (tmp_path / "a.odd").touch()
+    table = open_table(tmp_path / "a.odd")
+    with pytest.raises(InputError, match=r"\(reader\) streamed other columns"):
+        list(table.batches(["x"]))
 
 
 def test_two_readers_of_one_ending_are_refused(broken, command, data):

@@ -1,12 +1,14 @@
 """Parts of another package go through every command, with no other file touched."""
 
 import json
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from installing import forget
@@ -256,6 +258,58 @@ def test_a_reader_writes_too(command, data, pipe):
     assert command("declare", pipe, *words)[0] == 0
     status, said = command("declare", pipe)
     assert (status, "declares randomized response" in said) == (0, True), said
+
+
+def test_a_file_is_read_a_piece_at_a_time(command, pipe):
+    at_once, results = [], []
+    for name in ("released.pipe", "released.pipes"):
+        release = pipe.with_name(name)
+        release.write_bytes(pipe.read_bytes())
+        status, said = command(
+            *("run", release, "--truth", pipe.with_name("truth.pipe"), *MECHANISM, *QUICK)
+        )
+        assert status in (0, 3), said
+        results.append(_result(pipe.with_name(f"{name}.parquet")))
+        at_once.append(results[-1]["estimates"])
+    assert at_once[0] == at_once[1]
+    named = {(one["kind"], one["name"]) for one in results[1]["run"]["plugins"]}
+    assert ("reader", "long-pipes") in named
+
+
+def reports_of(codes, epsilon, size, rng):
+    """Draw a report of Hadamard response on three labels for each code, by rejection."""
+    found = np.full(len(codes), -1)
+    wanted = rng.random(len(codes)) < 1 / (1 + math.exp(-epsilon))
+    while (left := np.flatnonzero(found < 0)).size:
+        drawn = rng.integers(size, size=len(left))
+        odd = np.array([bin(one).count("1") % 2 for one in (codes[left] + 1) & drawn])
+        found[left] = np.where((odd == 0) == wanted[left], drawn, -1)
+    return [[int(one)] for one in found]
+
+
+@pytest.mark.parametrize(("true_epsilon", "fails"), [(1.0, False), (2.0, True)])
+def test_reports_are_audited(command, tmp_path, true_epsilon, fails):
+    # Of an honest claim the bound is wrong with a probability of 5 %; the seed is a usual one.
+    rng = np.random.default_rng(8)
+    codes = rng.integers(0, 3, 3_000)
+    names = np.array(["no", "perhaps", "yes"])[codes]
+    reports = reports_of(codes, true_epsilon, 4, rng)
+    x = rng.standard_normal(len(codes))
+    stated = {"classes": ["no", "perhaps", "yes"], "epsilon": 1.0}
+    claim = doors.Declaration("hadamard-reports", stated)
+    released = doors.declare(pa.table({"x": x, "label": reports}), claim, "label")
+    pq.write_table(released, tmp_path / "r.parquet")
+    pq.write_table(pa.table({"label": names}), tmp_path / "t.parquet")
+    words = ("--truth", tmp_path / "t.parquet", "--only", "mechanism")
+    status, said = command("run", tmp_path / "r.parquet", *words)
+    assert status in (0, 1, 3), said
+    result = _result(tmp_path / "r.parquet")
+    (found,) = (one for one in result["estimates"] if one["id"] == "mechanism.epsilon_lower")
+    assert (status == 1) == fails, said
+    assert (found["value"] > 1) == fails
+    assert 0.5 < found["value"] <= true_epsilon
+    (claimed,) = (one for one in result["estimates"] if one["id"] == "mechanism.epsilon")
+    assert claimed["value"] == pytest.approx(1.0)
 
 
 def test_a_command(command, pipe):

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from ldpaudit.mechanisms.exact_sampling import Randomness
+    from ldpaudit.mechanisms.keyed import NoiseKey
 
 
 def run_and_write(
@@ -335,14 +336,13 @@ class DemoFiles(NamedTuple):
 def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     """Return the two releases and the truth, made of the embedded sample."""
     # Both releases declare randomized response with ε = 1; the second was made with ε = 3. The
-    # first has a receipt: its key comes from the seed, which no key of a real release does.
+    # first has a receipt, unless this installation cannot draw noise again: its key comes from the
+    # seed, which no key of a real release does.
     import pyarrow as pa
 
-    from ldpaudit.datasets.declaration import declared_content, parse_declaration
-    from ldpaudit.datasets.formats.tables import DECLARATION_KEY
     from ldpaudit.datasets.sample import CLASSES, LABEL, affairs
     from ldpaudit.mechanisms.keyed import KEY_BYTES, NoiseKey
-    from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement
+    from ldpaudit.receipt.seam import can_draw_again
 
     features, labels = affairs()
     # The survey is sorted by the answer, so the order of its rows would tell every one.
@@ -354,15 +354,31 @@ def demo_tables(seed: int) -> "tuple[pa.Table, pa.Table, pa.Table]":
     rng = child_generator(seed, "demo", "dishonest")
     dishonest = _release(features, codes, MADE_WITH[1], rng)
     truth = pa.table({LABEL: labels})
+    if can_draw_again():
+        honest, truth = with_receipt(honest, truth, key)
+    return honest, dishonest, truth
+
+
+def with_receipt(
+    released: "pa.Table", truth: "pa.Table", key: "NoiseKey"
+) -> "tuple[pa.Table, pa.Table]":
+    """Return a release that commits to a key, and the true labels with it."""
+    from ldpaudit.datasets.declaration import declared_content, parse_declaration
+    from ldpaudit.datasets.formats.tables import DECLARATION_KEY
+    from ldpaudit.datasets.sample import LABEL
+    from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement
+
     seal = LabelSeal(key, LABEL, numeric=False)
     seal.add(truth.column(LABEL))
-    declared = honest.schema.metadata[DECLARATION_KEY]
+    declared = released.schema.metadata[DECLARATION_KEY]
     statement = Statement.of(declared, len(truth), {LABEL: seal.digest()})
     content = parse_declaration(declared)
     stated = declared_content(replace(content, receipt=statement.receipt(key)))
-    honest = honest.replace_schema_metadata({DECLARATION_KEY: stated})
     secret = Secret(key, statement).content()
-    return honest, dishonest, truth.replace_schema_metadata({DECLARATION_KEY: secret})
+    return (
+        released.replace_schema_metadata({DECLARATION_KEY: stated}),
+        truth.replace_schema_metadata({DECLARATION_KEY: secret}),
+    )
 
 
 def write_demo(folder: Path, seed: int) -> DemoFiles:

@@ -1,4 +1,4 @@
-"""Certified bounds of ε and δ from guesses of which of two inputs was given.
+"""Certified bounds of ε from guesses of which of two inputs was given.
 
 Each of N candidates is given one of two inputs by a fair coin and its output is mapped to a guess
 of the input, or to none, by a rule that was fixed beforehand. (ε, δ)-DP of the two inputs' laws
@@ -8,23 +8,17 @@ P₁ and P₂ means, for the outputs A with guess 1 and B with guess 2,
 
 so the chance a of a right guess and b of a wrong one obey a ≤ e^ε b + δ·sides/2, where ``sides`` is
 how many of A and B are not empty. Of a randomizer the candidates are independent, so given that r
-guesses were made the right ones are Binomial(r, a/(a + b)). Of a procedure that ran once on all of
-them together they are not: there Theorem 5.2 of Steinke, Nasr & Jagielski (2023) holds.
+guesses were made the right ones are Binomial(r, a/(a + b)).
 """
 
 import math
-from bisect import bisect_left
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betaincinv
 from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
-
-_LARGEST = 40.0  # nats: far more than any number of guesses supports
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 
 
 @dataclass(frozen=True)
@@ -60,16 +54,6 @@ def epsilon_lower(counts: GuessCounts, alpha: float, delta: float = 0.0) -> Epsi
     return EpsilonBound(epsilon, alpha, counts.candidates, "black-box")
 
 
-def delta_lower(counts: GuessCounts, epsilon: float, alpha: float) -> float:
-    """Return the lower confidence bound of δ at a given ε, at level 1 − alpha.
-
-    δ ≥ (a − e^ε b)·2/sides, with Clopper–Pearson bounds of a and b at alpha/2 each.
-    """
-    right = float(clopper_pearson_lower(counts.right, counts.candidates, alpha / 2))
-    wrong = float(clopper_pearson_upper(counts.wrong, counts.candidates, alpha / 2))
-    return max((right - math.exp(min(epsilon, 700.0)) * wrong) * 2 / counts.sides, 0.0)
-
-
 def detectable_epsilon(
     counts: GuessCounts, claim: float, alpha: float, delta: float = 0.0, power: float = 0.9
 ) -> float:
@@ -95,52 +79,3 @@ def _delta_share(counts: GuessCounts, alpha: float, delta: float) -> tuple[float
         return 0.0, 0.0
     guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, 0.1 * alpha))
     return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), 0.1 * alpha
-
-
-def one_run_p_value(counts: GuessCounts, epsilon: float, delta: float = 0.0) -> float:
-    """Return the p-value of "the procedure that ran once on all candidates is (ε, δ)-DP".
-
-    P[Bin(r, q) ≥ v] + 2Nδ·max_i P[v > Bin(r, q) ≥ v − i]/i, q = e^ε/(1 + e^ε), of v right guesses
-    among r.
-    """
-    right, guesses = counts.right, counts.guesses
-    q = 1 / (1 + math.exp(-epsilon))
-    p_value = float(binom.sf(right - 1, guesses, q))
-    if delta > 0 and right:
-        steps = np.arange(1, right + 1)
-        below = binom.cdf(right - 1, guesses, q) - binom.cdf(right - 1 - steps, guesses, q)
-        p_value += 2 * counts.candidates * delta * float(np.max(below / steps))
-    return min(p_value, 1.0)
-
-
-def one_run_epsilon(counts: GuessCounts, alpha: float, delta: float = 0.0) -> float:
-    """Return the lower bound of ε of a procedure that ran once, in nats, at level 1 − alpha.
-
-    The smallest ε that is not rejected: with δ the p-value need not grow with ε.
-    """
-    grid = np.linspace(0.0, _LARGEST, 401)
-    refuted = (one_run_p_value(counts, float(point), delta) <= alpha for point in grid)
-    first = next((place for place, one in enumerate(refuted) if not one), None)
-    if not first:
-        return 0.0 if first == 0 else _LARGEST
-    ends = grid[first - 1], grid[first]
-    return float(brentq(lambda e: one_run_p_value(counts, e, delta) - alpha, *ends))
-
-
-def detectable_in_one_run(
-    counts: GuessCounts, claim: float, alpha: float, delta: float = 0.0
-) -> float:
-    """Return the smallest ε whose bound would exceed a claim with a probability of 90 %.
-
-    ∞ where not even guesses that are all right refute the claim.
-    """
-    n = counts.guesses
-
-    def refutes(right: int) -> bool:
-        return one_run_p_value(replace(counts, right=right, wrong=n - right), claim, delta) <= alpha
-
-    least = bisect_left(range(n + 1), True, key=refutes)
-    if least > n:
-        return math.inf
-    needed = float(betaincinv(least, n - least + 1, 0.9))
-    return max(math.log(needed) - math.log1p(-needed), claim)

@@ -6,7 +6,8 @@ from typing import Final
 
 from ldpaudit.doors import AuditResult, Estimate, number, percent
 from ldpaudit.extras.compare.comparison import Comparison, Difference
-from ldpaudit.reports.charts.curves import MOST_LINES, NamedCurve, overlay_figure, up_to
+from ldpaudit.extras.compare.overlay import overlay_figure
+from ldpaudit.reports.charts.curves import MOST_LINES, NamedCurve, up_to
 from ldpaudit.reports.charts.figure import Cell, Dash, Figure, Rule, Table, drawn
 from ldpaudit.reports.charts.rows import Group, group_figure
 from ldpaudit.reports.pages.audit import (

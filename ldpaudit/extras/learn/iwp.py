@@ -17,9 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ldpaudit.doors import FloatArray, IndexArray, InputError, Mechanism, NoisyFeatures
-from ldpaudit.extras.learn.iwp_losses import LOSSES, GradientError, MarginLoss, QuadraticLoss
-from ldpaudit.extras.learn.learners import Seed, check_weights, checked_pair, checked_rows
-from ldpaudit.models.corrections import (
+from ldpaudit.extras.learn.corrections import (
     LabelNoise,
     Noise,
     debiased_labels,
@@ -27,6 +25,8 @@ from ldpaudit.models.corrections import (
     label_targets,
     plain_channel,
 )
+from ldpaudit.extras.learn.iwp_losses import LOSSES, GradientError, MarginLoss, QuadraticLoss
+from ldpaudit.extras.learn.learners import Seed, check_weights, checked_pair, checked_rows
 
 # The step size as a function of the number of the step, from 1.
 StepSize = Callable[[int], float]

@@ -12,8 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ldpaudit.doors import Channel, FloatArray, InputError, IntArray, SyntheticFeatures
-from ldpaudit.extras.learn.noisy_columns import NoisyInputs
-from ldpaudit.models.corrections import (
+from ldpaudit.extras.learn.corrections import (
     Correction,
     LabelNoise,
     Noise,
@@ -26,6 +25,8 @@ from ldpaudit.models.corrections import (
     plain_channel,
     stated_noise,
 )
+from ldpaudit.extras.learn.logistic import TargetLoss
+from ldpaudit.extras.learn.noisy_columns import NoisyInputs
 from ldpaudit.models.encoding import Scaling
 from ldpaudit.models.logistic import (
     ForwardLoss,
@@ -33,7 +34,6 @@ from ldpaudit.models.logistic import (
     LogitLoss,
     Real,
     Stopping,
-    TargetLoss,
     fit_logistic,
 )
 from ldpaudit.models.network import NetworkLoss, NetworkOptions, fit_network
@@ -232,7 +232,7 @@ def _logistic(rows: Rows, penalty: float, stopping: Stopping) -> ScaledLogistic:
 
 
 def _boosted(rows: Rows, rounds: int, seed: int) -> Fitted:
-    from ldpaudit.models.boosting import (
+    from ldpaudit.extras.learn.boosting import (
         BoostingOptions,
         fit_boosted_released,
         fit_boosted_targets,
@@ -587,13 +587,13 @@ class ReleaseRegressor(RegressorMixin, ReleaseEstimator):  # type: ignore[misc]
             shape = self.network or NetworkOptions()
             self.model_ = fit_network(X, target[:, None], weights, self.loss, shape, rng)
         elif self.model == "boosting":
-            from ldpaudit.models.boosting import BoostingOptions, fit_boosted_values
+            from ldpaudit.extras.learn.boosting import BoostingOptions, fit_boosted_values
 
             options = BoostingOptions(rounds=self.rounds, seed=integer_seed(rng))
             name = "squared_error" if self.loss == "squared" else self.loss
             self.model_ = fit_boosted_values(X, target, weights, options, name)
         elif self.loss == "poisson":
-            from ldpaudit.models.logistic import fit_poisson
+            from ldpaudit.extras.learn.logistic import fit_poisson
 
             self.scaling_ = Scaling.fit(X, weights)
             matrix = self.scaling_.transform(X)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.doors import InputError
-from ldpaudit.models.corrections import StatedNoise, label_noise, stated_noise
+from ldpaudit.extras.learn.corrections import StatedNoise, label_noise, stated_noise
 
 _LEAST = 1e-12  # of a probability, before its logarithm is taken
 

@@ -33,7 +33,7 @@ from ldpaudit.datasets.companions import (
     named_truth,
     open_truth,
 )
-from ldpaudit.datasets.declaration import Marginals, agreed_columns, claims_of
+from ldpaudit.datasets.declaration import Marginals, agreed, claims_differ, claims_of
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source
@@ -436,3 +436,27 @@ def _check_private_in_all(files: ReleasedFiles) -> None:
                         "holds it undeclared: declare it there, too (ldpaudit declare), or leave "
                         "it out of the release."
                     )
+
+
+def agreed_columns(
+    of_file: ColumnsDeclaration | None, given: ColumnsDeclaration | None
+) -> ColumnsDeclaration | None:
+    """Return the claims about several columns that a file and the options state together."""
+    # A column of which only one of the two says something has that one's claim (InputError where
+    # both do and differ).
+    if of_file is None or given is None:
+        return of_file or given
+    if (of_file.joint is None) != (given.joint is None):
+        raise claims_differ("mechanism")
+    theirs, labels = {one.label: one for one in given.labels}, []
+    for one in of_file.labels:
+        other = theirs.pop(one.label, one)
+        if one.by != other.by:
+            raise claims_differ("column of strata")
+        labels.append(replace(one, mechanism=agreed(one.mechanism, other.mechanism)))
+    if theirs:
+        raise InputError(
+            f"The options claim something about {len(theirs)} of the private columns that the "
+            "file's declaration does not name; leave out the options, or correct the declaration."
+        )
+    return replace(of_file, labels=tuple(labels), joint=agreed(of_file.joint, given.joint))

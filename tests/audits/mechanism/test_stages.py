@@ -12,8 +12,8 @@ from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.models import one_channel
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
+from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.judging.policy import parse_policy
-from ldpaudit.models.stages import StagedRelease
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result.stated import EXCESS, FIRST_STAGE, INSIDER, OUTSIDER, SUBGROUPS

@@ -4,8 +4,8 @@ import torch
 
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
+from ldpaudit.extras.learn.corrections import double_targets
 from ldpaudit.learners import ReleaseClassifier
-from ldpaudit.models.corrections import double_targets
 from ldpaudit.models.network import NetworkOptions
 
 

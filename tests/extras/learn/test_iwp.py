@@ -9,12 +9,12 @@ from scipy.stats import norm
 
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR, gaussian_sigma
+from ldpaudit.extras.learn.corrections import label_targets
 from ldpaudit.extras.learn.iwp import Objective, theorem_rule, theorem_step
 from ldpaudit.extras.learn.iwp_losses import ExponentialLoss, LogLoss, QuadraticLoss
 from ldpaudit.extras.learn.utility.learner import iwp_model
 from ldpaudit.learners import IWPClassifier, IWPRegressor, noisy_risk_bias
 from ldpaudit.mechanisms import Channel, ExplicitChannel, RandomizedResponse
-from ldpaudit.models.corrections import label_targets
 
 EXACT = [QuadraticLoss(), ExponentialLoss()]
 LOSSES = [*EXACT, LogLoss()]

@@ -6,9 +6,9 @@ from worlds import TURNED
 
 from ldpaudit.errors import InputError
 from ldpaudit.extras.learn.noisy_columns import MixtureLoss, fit_mixture, posteriors, prior
+from ldpaudit.extras.several.joint import RandomSampling
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.joint import RandomSampling
 
 N, EFFECT = 20_000, np.array([-2.0, 0.0, 2.0])
 B = RandomizedResponse.from_epsilon(("u", "v", "w"), 0.7)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ldpaudit.datasets import affairs, parse_declaration, read_release
-from ldpaudit.datasets.declaration import agreed_columns, declared_content, same_claims
+from ldpaudit.datasets.declaration import declared_content, same_claims
 from ldpaudit.datasets.groups import joint_slices, merged, read_slices
 from ldpaudit.datasets.names import Header, check_unique, header_of, missing_column
 from ldpaudit.datasets.probabilities import with_public_posterior
 from ldpaudit.errors import InputError, did_you_mean, nearest, quoted
 from ldpaudit.extras.several.files import FileColumns
-from ldpaudit.extras.several.reading import read_file_columns
+from ldpaudit.extras.several.reading import agreed_columns, read_file_columns
 from ldpaudit.mechanisms.joint import marginal_claims
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.release import (

@@ -177,8 +177,9 @@ def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
         "attacks": {*built_in_attacks(), "best"},
         "mechanisms": {*ORDER, *SHORT},
     }
-    # What the others may be called is tested with a stranger's package; trees are ours alone.
-    others = {"commands", "formats", "generators", "readers", "trees"}
+    # What the others may be called is tested with a stranger's package; trees and receipts are ours
+    # alone.
+    others = {"commands", "formats", "generators", "readers", "receipts", "trees"}
     assert {*taken} | others == {group.removeprefix("ldpaudit.") for group in GROUPS.values()}
     install(**{group: [f"{name} = mild_parts:Mild" for name in taken[group]] for group in taken})
     assert (available_audits(), available_attacks()) == (built_in_audits(), built_in_attacks())
@@ -190,9 +191,13 @@ def test_no_group_lets_a_built_in_part_be_replaced(install, tmp_path):
     assert result.run.plugins == ()
 
 
-def test_what_audits_trees_is_of_this_package(install):
-    install(trees=["several = mild_parts:Mild", "another = mild_parts:Mild"])
-    assert [point.module for point in ours("tree").values()] == ["ldpaudit.extras.several.trees"]
+@pytest.mark.parametrize(
+    ("kind", "name", "module"),
+    [("tree", "several", "several.trees"), ("receipt", "drawn-again", "receipt.replay")],
+)
+def test_what_audits_trees_and_draws_noise_again_is_of_this_package(kind, name, module, install):
+    install(**{f"{kind}s": [f"{name} = mild_parts:Mild", "another = mild_parts:Mild"]})
+    assert [point.module for point in ours(kind).values()] == [f"ldpaudit.extras.{module}"]
 
 
 def test_what_took_part_is_named_in_every_form(install, tmp_path, command):

@@ -20,9 +20,9 @@ from ldpaudit.datasets import read_release
 from ldpaudit.datasets.features import encode_numbers
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.names import header_of
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.extras.kinds.files.sparse import open_sparse
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.options import FileOptions
 from ldpaudit.work.files import WholeFiles
 

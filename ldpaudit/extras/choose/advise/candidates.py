@@ -51,6 +51,7 @@ from ldpaudit.extras.choose.sweep.points import (
 )
 from ldpaudit.extras.choose.sweep.request import Point
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
+from ldpaudit.extras.learn.corrections import unbiased_values
 from ldpaudit.extras.release.privatize.scan import released_as_they_are
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import CLAIM
@@ -59,7 +60,6 @@ from ldpaudit.mechanisms.analysis import label_errors
 from ldpaudit.mechanisms.label_range import nearest
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import group_channel, numeric_view
-from ldpaudit.models.corrections import unbiased_values
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models.screening import association
 from ldpaudit.numeric_labels import NumericView

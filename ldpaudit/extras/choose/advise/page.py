@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ldpaudit.commands.shell import Confidential, Paged
+from ldpaudit.commands.shell import Confidential
 from ldpaudit.doors import Estimate, Said, number, percent
 from ldpaudit.extras.choose.advise.result import (
     AdviceRun,
@@ -12,9 +12,10 @@ from ldpaudit.extras.choose.advise.result import (
     Outcome,
     Recommendation,
 )
+from ldpaudit.extras.choose.planes import MOST_LINES, Path, Spot, frontier_figure
+from ldpaudit.extras.choose.sheet import Paged, render_sheet
 from ldpaudit.reports.charts.figure import Table
-from ldpaudit.reports.charts.planes import MOST_LINES, Path, Spot, frontier_figure
-from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.pages.page import Section, Tile
 from ldpaudit.reports.plots import by_name
 from ldpaudit.result.numbers import rows
 

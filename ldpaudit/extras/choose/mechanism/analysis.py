@@ -9,9 +9,8 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from ldpaudit.commands.priors import SAME, prior_over
 from ldpaudit.datasets.labels import read_texts, split_labels
-from ldpaudit.datasets.probabilities import channel_table, read_prior
+from ldpaudit.datasets.probabilities import channel_table
 from ldpaudit.doors import (
     Channel,
     FiniteMechanism,
@@ -30,14 +29,9 @@ from ldpaudit.doors import (
 from ldpaudit.errors import did_you_mean
 from ldpaudit.extras.choose.mechanism.request import ChannelRequest, DescribeRequest
 from ldpaudit.extras.choose.mechanism.result import Analysis, ColumnAnalysis, StoredChannel
+from ldpaudit.extras.release.priors import SAME, prior_over, read_prior
 from ldpaudit.mechanisms import MechanismOptions, full_name, names, traits_of
-from ldpaudit.mechanisms.analysis import (
-    delta_curve,
-    floor_curve,
-    label_errors,
-    privacy_of,
-    rdp_curve,
-)
+from ldpaudit.mechanisms.analysis import ORDERS, delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.joint import JOINT, joint_family
 from ldpaudit.mechanisms.label_range import LabelRange, Loss
 from ldpaudit.mechanisms.parameters import check_proportion
@@ -367,3 +361,12 @@ def _column(alone: Response, mechanism: OnDomains, place: int) -> ColumnAnalysis
         # Var of (share of released − λ/k)/(1 − λ), where the true share is 0.
         frequency_error=math.sqrt(rare * (1 - rare)) / kept if kept > 0 else math.inf,
     )
+
+
+def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
+    """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats."""
+    # Empty for a mechanism without such a floor.
+    # Busa-Fekete et al. (2023), Theorem 7.2.
+    orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
+    floors = ((alpha, mechanism.conditional_rdp_floor(alpha)) for alpha in orders)
+    return tuple((alpha, float(floor)) for alpha, floor in floors if floor is not None)

@@ -36,9 +36,9 @@ from ldpaudit.extras.choose.mechanism.analysis import (
 )
 from ldpaudit.extras.choose.mechanism.request import ComposeRequest
 from ldpaudit.extras.choose.mechanism.result import Analysis
+from ldpaudit.extras.several.merging import merged_columns
 from ldpaudit.mechanisms import UNKNOWN, MechanismOptions, full_name, names
 from ldpaudit.mechanisms.analysis import Privacy, delta_curve, privacy_of, rdp_curve
-from ldpaudit.mechanisms.channel import merged_columns
 from ldpaudit.mechanisms.joint import from_declaration as joint_of
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.response import ExplicitChannel

@@ -1,16 +1,18 @@
 """``design``: all mechanisms compared for a prior, a loss and ε, the best first; and the page."""
 
 import math
+import os
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from pydantic import ConfigDict, Field
 
-from ldpaudit.commands.priors import prior_over
-from ldpaudit.commands.shell import Paged
-from ldpaudit.datasets.probabilities import numeric_column, read_prior
+from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.tables import NUMBERS, check_complete, is_any
+from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.doors import (
     FloatArray,
     Frozen,
@@ -23,6 +25,7 @@ from ldpaudit.doors import (
     number,
     refuse,
 )
+from ldpaudit.extras.choose.lines import line_figure
 from ldpaudit.extras.choose.mechanism.analysis import (
     MOST_LABELS,
     analyse,
@@ -33,6 +36,9 @@ from ldpaudit.extras.choose.mechanism.analysis import (
 from ldpaudit.extras.choose.mechanism.invariant import invariant_channel
 from ldpaudit.extras.choose.mechanism.request import DesignRequest
 from ldpaudit.extras.choose.mechanism.result import ERROR_AXES, Analysis, Curve, error_points
+from ldpaudit.extras.choose.sheet import Paged, render_sheet
+from ldpaudit.extras.probe.bars import Bar, bars_figure
+from ldpaudit.extras.release.priors import prior_over, read_prior
 from ldpaudit.mechanisms.analysis import (
     LabelErrors,
     delta_curve,
@@ -46,10 +52,9 @@ from ldpaudit.mechanisms.noise import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.mechanisms.registry import candidates
 from ldpaudit.mechanisms.response import ExplicitChannel
-from ldpaudit.reports.charts.curves import line_figure
+from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.reports.charts.figure import Table, drawn
-from ldpaudit.reports.charts.rows import Bar, bars_figure
-from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.pages.page import Section, Tile
 from ldpaudit.result import Number
 
 _HEADERS: Final = ("Mechanism", "ε (nats)", "Loss", "Largest bias", "Outputs", "Seconds")
@@ -452,3 +457,18 @@ def _curves(
         figures.append(line_figure(name, heading, axes, long, kind) if long else None)
     shown = drawn(figures)
     return Section(key, title, (intro,), shown, missing="" if shown else missing)
+
+
+def numeric_column(
+    source: str | os.PathLike[str], name: str, files: FileOptions = AS_FOUND
+) -> FloatArray:
+    """Read one column of n numbers, float64 of shape (n,), without a missing one (InputError)."""
+    table = open_table(source, files)
+    if name not in table.names:
+        raise missing_column(name, "label", table.names)
+    column = next(table.columns([name]))[1]
+    if not is_any(column.type, *NUMBERS):
+        raise InputError(f"The column {quoted(name)} must hold numbers.")
+    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
+    check_complete(int(np.isnan(values).sum()), len(values), "a label")
+    return values

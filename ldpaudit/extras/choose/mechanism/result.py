@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, PrivateAttr
 
-from ldpaudit.commands.shell import Paged
 from ldpaudit.doors import Channel, Frozen, Said
+from ldpaudit.extras.choose.lines import line_figure
+from ldpaudit.extras.choose.planes import channel_figure
+from ldpaudit.extras.choose.sheet import Paged, render_sheet
 from ldpaudit.mechanisms.analysis import (
     LabelErrors,
 )
-from ldpaudit.reports.charts.curves import Points, line_figure
+from ldpaudit.reports.charts.curves import Points
 from ldpaudit.reports.charts.figure import Figure, Table, drawn
-from ldpaudit.reports.charts.planes import channel_figure
-from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.pages.page import Section, Tile
 from ldpaudit.result import Number
 from ldpaudit.result.numbers import exactly, fold
 

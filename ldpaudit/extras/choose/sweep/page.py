@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
-from ldpaudit.commands.shell import Confidential, Paged
+from ldpaudit.commands.shell import Confidential
 from ldpaudit.doors import Estimate, Said, number, percent
+from ldpaudit.extras.choose.lines import line_figure
+from ldpaudit.extras.choose.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
+from ldpaudit.extras.choose.sheet import Paged, render_sheet
 from ldpaudit.extras.choose.sweep.result import (
     CONDITIONAL,
     DIVERGENCE,
@@ -23,10 +26,8 @@ from ldpaudit.extras.choose.sweep.result import (
 )
 from ldpaudit.extras.learn.utility.scores import AUC, CONSTANT, SQUARED_ERROR
 from ldpaudit.mechanisms import traits_of
-from ldpaudit.reports.charts.curves import line_figure
 from ldpaudit.reports.charts.figure import Rule, Table
-from ldpaudit.reports.charts.planes import MOST_LINES, Outcome, Path, Spot, frontier_figure
-from ldpaudit.reports.pages.page import Section, Tile, render_sheet
+from ldpaudit.reports.pages.page import Section, Tile
 from ldpaudit.reports.plots import by_name
 from ldpaudit.reports.text.wording import PUBLISH
 from ldpaudit.result.numbers import DIGITS, exactly, rows

@@ -18,7 +18,6 @@ from ldpaudit.datasets.formats.tables import (
     read_whole,
     value_type,
 )
-from ldpaudit.datasets.probabilities import LabelPrior, read_prior
 from ldpaudit.datasets.reading import ReadReport
 from ldpaudit.doors import (
     Declaration,
@@ -36,6 +35,7 @@ from ldpaudit.extras.choose.sweep.request import Point, SweepRequest
 from ldpaudit.extras.learn.utility import ModelKind
 from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.extras.learn.utility.scores import Utility, utility
+from ldpaudit.extras.release.priors import LabelPrior, read_prior
 from ldpaudit.extras.release.privatize.columns import (
     DeclaredLabels,
     PrivateColumn,

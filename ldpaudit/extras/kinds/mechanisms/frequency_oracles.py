@@ -23,12 +23,12 @@ from ldpaudit.doors import (
     FloatArray,
     InputError,
     IntArray,
+    LocalReports,
     Parameter,
     Traits,
     check_classes,
     check_epsilon,
 )
-from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.channel import step_rows, two_rows
 from ldpaudit.mechanisms.exact_sampling import (
     BitSource,

@@ -25,7 +25,7 @@ from ldpaudit.doors import (
 )
 from ldpaudit.mechanisms.exact_sampling import Randomness
 from ldpaudit.mechanisms.interface import RESPONSE, MechanismOptions
-from ldpaudit.mechanisms.parameters import check_delta, check_positive, real, required
+from ldpaudit.mechanisms.parameters import check_positive, real, required, within
 from ldpaudit.mechanisms.response import (
     LABEL_ONLY,
     RESPONSE_PARAMETERS,
@@ -39,6 +39,11 @@ from ldpaudit.release import Label
 _LARGEST: Final = 1e9
 _TOLERANCE: Final = 1e-13
 _ON_THE_SPHERE: Final = 1e-9
+
+
+def check_delta(delta: float) -> float:
+    """Return δ; it must lie strictly between 0 and 1."""
+    return within("delta", delta, lambda value: 0 < value < 1, "lie in (0, 1)")
 
 
 def gaussian_delta(sigma: float, sensitivity: float, epsilon: float) -> float:

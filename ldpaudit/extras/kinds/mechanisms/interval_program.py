@@ -24,6 +24,7 @@ from scipy.optimize import linprog
 from scipy.special import xlogy
 
 from ldpaudit.doors import FloatArray, IndexArray, LdpAuditError
+from ldpaudit.mechanisms.finite import FiniteMechanism
 from ldpaudit.release import BoolArray
 
 _KEEP_INSIDE: Final = 0.99
@@ -383,3 +384,18 @@ def reduced_amounts(columns: FloatArray, amounts: FloatArray, costs: FloatArray)
     if found.x is None:
         raise LdpAuditError("The interval program could not be solved; round the labels or ε.")
     return np.asarray(found.x * amounts)
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """A mechanism of least expected loss, and how far it may be from the best one."""
+
+    mechanism: FiniteMechanism
+    loss: float
+    bound: float
+    method: str
+
+    @property
+    def gap(self) -> float:
+        """How much better a mechanism could be at most, relative to the loss."""
+        return max(self.loss - self.bound, 0.0) / abs(self.loss) if self.loss else 0.0

@@ -28,6 +28,7 @@ from ldpaudit.doors import (
     check_epsilon,
 )
 from ldpaudit.extras.kinds.mechanisms.interval_program import (
+    Design,
     IntervalArcs,
     IntervalColumns,
     interval_mechanism,
@@ -36,7 +37,7 @@ from ldpaudit.extras.kinds.mechanisms.interval_program import (
     squared_loss,
 )
 from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
-from ldpaudit.mechanisms.finite import PROVED, Design
+from ldpaudit.mechanisms.finite import PROVED
 from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss
 from ldpaudit.mechanisms.label_range import loss as loss_of

@@ -28,7 +28,8 @@ from scipy.special import ndtr
 
 from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, clopper_pearson_lower
-from ldpaudit.estimators.epsilon.guesses import GuessCounts, one_run_epsilon
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.extras.kinds.noisy_features.one_run import one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import epsilon_of_mu, one_run_mu, promised_share
 
 _MOST_ROWS_PAIRED: Final = 40_000

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy.special import expit, logit
 
 from ldpaudit.audits.interface import Part, remembered
-from ldpaudit.audits.models import cross_fitted_posterior, model_claim
+from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.doors import (
     AuditContext,
     Estimate,
@@ -496,3 +496,12 @@ def _guessed(
     if guesses.chances is not None and low <= float(1 / np.mean(1 / guesses.chances)) <= high:
         return guesses.chances
     return high
+
+
+def model_claim(context: AuditContext) -> PublicModelLabel | None:
+    """Return the claim if it is model-based, with noise, on the labels as released; else None."""
+    release, claim = context.release, context.claim.offers(PublicModelLabel)
+    if claim is None or claim.noise == 0:
+        return None
+    same = release.outputs == release.classes and claim.classes == release.classes
+    return claim if same else None

@@ -25,19 +25,19 @@ from ldpaudit.doors import (
     from_declaration,
     refuse,
 )
-from ldpaudit.extras.learn.utility import LearnerKind
-from ldpaudit.extras.learn.utility.companions import OtherColumns, Way, row_likelihood
-from ldpaudit.mechanisms import ExplicitChannel
-from ldpaudit.mechanisms.analysis import label_errors
-from ldpaudit.mechanisms.capabilities import LabelByStratum
-from ldpaudit.models.corrections import (
+from ldpaudit.extras.learn.corrections import (
     Noise,
     debiased_labels,
     double_targets,
     label_targets,
     unbiased_values,
 )
-from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, is_image_table, pixels
+from ldpaudit.extras.learn.utility import LearnerKind
+from ldpaudit.extras.learn.utility.companions import OtherColumns, Way, row_likelihood
+from ldpaudit.mechanisms import ExplicitChannel
+from ldpaudit.mechanisms.analysis import label_errors
+from ldpaudit.mechanisms.capabilities import LabelByStratum
+from ldpaudit.models.encoding import BoostingMatrix, DesignMatrix, pixels
 from ldpaudit.release import Float32Array
 
 Matrix = Callable[[FeatureTable], Float32Array]  # Makes a matrix of rows.
@@ -403,7 +403,7 @@ class Learner:
         """Return how the other private columns are used; None where there are none."""
         if self.beside is None:
             return None
-        images = self.model == "network" and is_image_table(release.features)
+        images = self.model == "network" and _are_images(release.features)
         if images or release.synthetic is not None:
             return "left out"
         if self.true and self.model in ("boosting", "network"):
@@ -444,14 +444,14 @@ class Learner:
         from ldpaudit.models.network import NetworkOptions
 
         options = NetworkOptions(device=torch_device(self.device))
-        if not is_image_table(features):
+        if not _are_images(features):
             return options
         epochs = int(np.clip(_IMAGE_BATCHES * options.batch_size // len(features), 3, 30))
         return replace(options, architecture="convolutional", epochs=epochs)
 
     def matrix(self, features: FeatureTable) -> Matrix:
         """Return the function to a matrix of rows, fitted on the released features alone."""
-        if self.model == "network" and is_image_table(features):
+        if self.model == "network" and _are_images(features):
             return pixels
         design = (BoostingMatrix if self.model == "boosting" else DesignMatrix).fit(features)
 
@@ -471,7 +471,8 @@ def _logistic(known: Any) -> Any:
     """Return a ridge-penalised logistic model, fitted in single precision."""
     # Its indicators are not standardised: rare levels then count for less, which helps on noisy
     # labels, and fewer steps are needed.
-    from ldpaudit.models.logistic import ForwardLoss, LogitLoss, Stopping, TargetLoss, fit_logistic
+    from ldpaudit.extras.learn.logistic import TargetLoss
+    from ldpaudit.models.logistic import ForwardLoss, LogitLoss, Stopping, fit_logistic
 
     answers = known.answers.astype(np.float32)
     loss: LogitLoss = ForwardLoss(answers) if known.forward else TargetLoss(answers)
@@ -505,3 +506,9 @@ def iwp_model(
     if loss == "squared":
         return IWPRegressor(**settings)
     return IWPClassifier(noise, loss=chosen, labels="codes", **settings)
+
+
+def _are_images(features: FeatureTable) -> bool:
+    """Return whether rows are square images of 64 pixels or more, and no other column."""
+    side = math.isqrt(features.width)
+    return side * side == features.width >= 64 and not features.categorical.shape[1]

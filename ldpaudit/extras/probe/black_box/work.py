@@ -22,17 +22,8 @@ from ldpaudit.doors import (
     processes,
     refuse,
 )
-from ldpaudit.estimators.epsilon.guesses import (
-    GuessCounts,
-    delta_lower,
-    detectable_epsilon,
-    epsilon_lower,
-)
-from ldpaudit.estimators.epsilon.sequential import (
-    anytime_epsilon,
-    detectable_at_any_time,
-    refutes,
-)
+from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon, epsilon_lower
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.extras.probe.black_box.events import (
     Event,
     Goal,
@@ -59,6 +50,7 @@ from ldpaudit.extras.probe.black_box.result import (
     Value,
     Witness,
 )
+from ldpaudit.extras.probe.sequential import anytime_epsilon, detectable_at_any_time, refutes
 from ldpaudit.plugins import load_object, where
 from ldpaudit.result import Verdict
 
@@ -381,3 +373,13 @@ def _outcome(
         pairs=pairs,
         opaque_entries=opaque,
     )
+
+
+def delta_lower(counts: GuessCounts, epsilon: float, alpha: float) -> float:
+    """Return the lower confidence bound of δ at a given ε, at level 1 − alpha.
+
+    δ ≥ (a − e^ε b)·2/sides, with Clopper–Pearson bounds of a and b at alpha/2 each.
+    """
+    right = float(clopper_pearson_lower(counts.right, counts.candidates, alpha / 2))
+    wrong = float(clopper_pearson_upper(counts.wrong, counts.candidates, alpha / 2))
+    return max((right - math.exp(min(epsilon, 700.0)) * wrong) * 2 / counts.sides, 0.0)

@@ -19,8 +19,8 @@ from ldpaudit.doors import (
     clopper_pearson,
     from_declaration,
 )
-from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_in_one_run, one_run_epsilon
-from ldpaudit.estimators.epsilon.sequential import anytime_epsilon, refutes
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.extras.kinds.noisy_features.one_run import detectable_in_one_run, one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
@@ -38,6 +38,7 @@ from ldpaudit.extras.probe.models.game import (
     which_label,
 )
 from ldpaudit.extras.probe.models.result import CURVE_REFERENCE, SCHEMA_VERSION, ModelAudit
+from ldpaudit.extras.probe.sequential import anytime_epsilon, refutes
 from ldpaudit.result import Verdict
 
 _CHOOSING: Final = 0.25

@@ -4,8 +4,8 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ldpaudit.doors import Estimate, Frozen, number, percent
+from ldpaudit.extras.probe.bars import Bar, bars_figure
 from ldpaudit.reports.charts.figure import Table
-from ldpaudit.reports.charts.rows import Bar, bars_figure
 from ldpaudit.reports.html import fragment
 from ldpaudit.reports.pages.page import GLOSSARY, Banner, Page, Section, Tile, render_page
 from ldpaudit.reports.plots import by_name

@@ -9,17 +9,10 @@ from typing import Any, Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.priors import prior_over
 from ldpaudit.datasets.declaration import BY_STRATUM
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.labels import positions
-from ldpaudit.datasets.probabilities import (
-    ColumnChannels,
-    LabelPrior,
-    column_channels,
-    embedded,
-    read_prior,
-)
+from ldpaudit.datasets.probabilities import ColumnChannels, column_channels, embedded
 from ldpaudit.doors import (
     Declaration,
     FloatArray,
@@ -33,6 +26,7 @@ from ldpaudit.doors import (
     refuse,
 )
 from ldpaudit.errors import quoted
+from ldpaudit.extras.release.priors import LabelPrior, prior_over, read_prior
 from ldpaudit.extras.release.privatize.labels import (
     ClassCount,
     ClassDomain,

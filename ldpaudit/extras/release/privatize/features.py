@@ -8,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     LISTS,
@@ -22,7 +21,6 @@ from ldpaudit.datasets.formats.tables import (
     value_type,
 )
 from ldpaudit.datasets.names import ColumnError, called, of_column, shown_type
-from ldpaudit.datasets.writing import check_holds, is_text
 from ldpaudit.doors import (
     FloatArray,
     IndexArray,
@@ -32,6 +30,8 @@ from ldpaudit.doors import (
     Progress,
     refuse,
 )
+from ldpaudit.extras.kinds.files.written import check_holds, is_text
+from ldpaudit.extras.receipt.cells import cells_as_numbers, distinct_texts, floats
 from ldpaudit.extras.release.privatize.labels import (
     ClassDomain,
     Survey,

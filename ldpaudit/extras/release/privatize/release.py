@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.cells import growing_cells
 from ldpaudit.doors import (
     FeatureDependentLabel,
     FiniteMechanism,
@@ -22,6 +21,9 @@ from ldpaudit.doors import (
     SyntheticFeatures,
     refuse,
 )
+from ldpaudit.extras.receipt.cells import growing_cells
+from ldpaudit.extras.receipt.drawing import not_drawn
+from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.extras.release.privatize.columns import PrivateColumn, PrivateColumns, unchanged
 from ldpaudit.extras.release.privatize.features import (
     FeatureRelease,
@@ -37,9 +39,7 @@ from ldpaudit.extras.release.privatize.features import (
 from ldpaudit.extras.release.privatize.labels import numbers, outputs_of, step_noise_type
 from ldpaudit.mechanisms.capabilities import AnyNumber, StepNoise
 from ldpaudit.mechanisms.keyed import Stream
-from ldpaudit.models.stages import StagedRelease
 from ldpaudit.receipt.commitment import DrawnSeal
-from ldpaudit.receipt.drawing import not_drawn
 from ldpaudit.release import Label
 
 Schema = Callable[[pa.Schema], pa.Schema]

@@ -20,15 +20,6 @@ from ldpaudit.datasets.formats.locations import check_unchanged, locate, watchin
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, allowed, held_to
 from ldpaudit.datasets.labels import alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
-from ldpaudit.datasets.writing import (
-    USUAL,
-    TableFile,
-    check_format,
-    check_holds,
-    is_csv,
-    write_declaration,
-    written_places,
-)
 from ldpaudit.doors import (
     LdpAuditError,
     NoProgress,
@@ -39,6 +30,16 @@ from ldpaudit.doors import (
     parse_declaration,
     refuse,
 )
+from ldpaudit.extras.kinds.files.written import (
+    USUAL,
+    TableFile,
+    check_format,
+    check_holds,
+    is_csv,
+    write_declaration,
+    written_places,
+)
+from ldpaudit.extras.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.extras.release.privatize.columns import (
     CHANGED,
     PrivateColumn,
@@ -71,7 +72,6 @@ from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequ
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
-from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of

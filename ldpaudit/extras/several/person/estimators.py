@@ -41,7 +41,7 @@ from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.extras.several.files import Noise
-from ldpaudit.mechanisms.channel import merged_columns
+from ldpaudit.extras.several.merging import merged_columns
 from ldpaudit.release import label_table
 
 # The most probabilities of a product of channels; a larger one is not written out.

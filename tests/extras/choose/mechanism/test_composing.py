@@ -10,9 +10,9 @@ from ldpaudit.datasets import declare
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.extras.choose.mechanism.composing import UpperBound, analyse_jointly
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
+from ldpaudit.extras.several.joint import RandomSampling
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.analysis import privacy_of
-from ldpaudit.mechanisms.joint import RandomSampling
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, Staircase
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration

@@ -9,11 +9,10 @@ from processes import refused
 
 import ldpaudit
 from ldpaudit.errors import InputError
-from ldpaudit.extras.choose.mechanism.analysis import conditional_curve
+from ldpaudit.extras.choose.mechanism.analysis import conditional_curve, floor_curve
 from ldpaudit.extras.choose.mechanism.result import Analysis
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.analysis import floor_curve
 
 SKEWED = [0.4, 0.05, 0.05, 0.1, 0.15, 0.25]
 

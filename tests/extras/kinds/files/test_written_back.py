@@ -16,9 +16,9 @@ from processes import called
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import held_to, read_whole
 from ldpaudit.datasets.reading import read_release
-from ldpaudit.datasets.writing import TableFile
 from ldpaudit.errors import InputError, OutputError
 from ldpaudit.extras.kinds.files import orc as orc_file
+from ldpaudit.extras.kinds.files.written import TableFile
 from ldpaudit.work.files import WholeFiles
 
 ROWS = 600
@@ -172,7 +172,7 @@ def test_every_type_comes_back(end, tmp_path):
     ],
 )
 def test_what_a_format_cannot_hold_is_refused(end, columns, message, tmp_path):
-    from ldpaudit.datasets.writing import check_holds
+    from ldpaudit.extras.kinds.files.written import check_holds
 
     table = pa.table(columns)
 

@@ -8,8 +8,8 @@ from estimators.worlds import allowed
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from ldpaudit.estimators.epsilon.guesses import GuessCounts, one_run_epsilon
-from ldpaudit.estimators.epsilon.sequential import anytime_epsilon, log_wealth, refutes
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.extras.kinds.noisy_features.one_run import one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     epsilon_of_mu,
     fixed_share,
@@ -18,6 +18,7 @@ from ldpaudit.extras.kinds.noisy_features.tradeoff import (
     one_run_mu,
     one_run_refutes,
 )
+from ldpaudit.extras.probe.sequential import anytime_epsilon, log_wealth, refutes
 
 DELTA = 1e-5
 

@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 
 import ldpaudit
 from ldpaudit.errors import InputError
-from ldpaudit.estimators.epsilon.guesses import (
-    GuessCounts,
+from ldpaudit.estimators.epsilon.guesses import GuessCounts
+from ldpaudit.extras.kinds.noisy_features.one_run import (
     detectable_in_one_run,
     one_run_epsilon,
     one_run_p_value,

@@ -11,6 +11,7 @@ from worlds import TURNED, gaussian_release_by
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.extras.several.files import FileColumns
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.extras.several.person import audit as person_audit
 from ldpaudit.extras.several.person.answers import Answers
 from ldpaudit.extras.several.person.audit import AUDIT
@@ -18,7 +19,6 @@ from ldpaudit.extras.several.person.guessing import OTHER_COLUMNS, _right
 from ldpaudit.extras.several.person.noise import columns_noise
 from ldpaudit.extras.several.related import Companions
 from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import ColumnsDeclaration, Declaration, Strata
 
 EPSILON, LOWER, TOGETHER = "person.epsilon", "person.epsilon_lower", "person.independence"

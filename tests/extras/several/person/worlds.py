@@ -10,13 +10,13 @@ from estimators.worlds import WIDE
 
 from ldpaudit.estimators.epsilon.strongest import epsilon_evidence
 from ldpaudit.extras.several.files import Noise
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.extras.several.person.estimators import (
     AnswersEvidence,
     column_codes,
     columns_evidence,
     releases_evidence,
 )
-from ldpaudit.mechanisms.joint import JointRR, RandomSampling
 from ldpaudit.release import FloatArray, IntArray, label_table
 
 

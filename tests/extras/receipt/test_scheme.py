@@ -18,7 +18,7 @@ from ldpaudit.mechanisms.exact_sampling import uniform_below
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement, read_secret
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "receipt.md").read_text(encoding="utf-8")
 KEY = NoiseKey(bytes(range(32)))
 TRUE = ["a", "b", "c"] * 4

@@ -9,10 +9,10 @@ import pytest
 from extras.release.privatize.conftest import frame, ran
 from processes import called
 
+from ldpaudit.extras.receipt import replay as replaying
+from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.release.privatize import columns
-from ldpaudit.receipt import replay as replaying
 from ldpaudit.receipt.commitment import read_secret
-from ldpaudit.receipt.replay import replay
 
 WEEKS = ("--label", "weeks", "--labels", "0:10:1")
 SPENT = ("--epsilon", "1.5", "--private-prior", "0.5")

@@ -7,11 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.receipt.drawing import Column, NotDrawnError, classes_of, true_codes
 from ldpaudit.mechanisms import MechanismOptions, family
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.noise import private_prior
 from ldpaudit.receipt.commitment import PrivatePrior
-from ldpaudit.receipt.drawing import Column, NotDrawnError, classes_of, true_codes
 from ldpaudit.release import ColumnsDeclaration
 
 # Solvers of two platforms agree up to this.

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.several.joint import JointRR, RandomSampling
 from ldpaudit.mechanisms import RandomizedResponse, joint
 from ldpaudit.mechanisms.joint import (
     IndependentColumns,
     JointMechanism,
-    JointRR,
     OnDomains,
-    RandomSampling,
     from_declaration,
 )
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration

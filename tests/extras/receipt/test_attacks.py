@@ -16,10 +16,10 @@ from scipy.stats import binom
 
 from ldpaudit.datasets.labels import spelt_alike
 from ldpaudit.errors import InputError
+from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.release.privatize import work
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
-from ldpaudit.receipt.replay import replay
 from ldpaudit.work.files import PartFile
 
 ROWS = 3000
@@ -98,8 +98,8 @@ def test_seventeen_faults_of_the_noise_are_found(fault, files):
 
 def test_innocent_changes_hardly_ever_accuse():
     """The p-value is valid: labels replaced without a look at the true ones."""
-    from ldpaudit.receipt.drawing import Drawn
-    from ldpaudit.receipt.replay import Column, _column_replay
+    from ldpaudit.extras.receipt.drawing import Drawn
+    from ldpaudit.extras.receipt.replay import Column, _column_replay
 
     rng, accused = np.random.default_rng(3), 0
     for _ in range(400):
@@ -405,7 +405,7 @@ def test_commitments_are_compared_in_constant_time():
     assert "compare_digest" in inspect.getsource(commitment.equal)
     places = [
         inspect.getsource(commitment),
-        inspect.getsource(__import__("ldpaudit.receipt.replay", fromlist=["x"])),
+        inspect.getsource(__import__("ldpaudit.extras.receipt.replay", fromlist=["x"])),
     ]
     assert not any("commitment ==" in text or "commitment !=" in text for text in places)
 

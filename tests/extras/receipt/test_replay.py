@@ -11,9 +11,9 @@ from extras.release.privatize.conftest import frame, ran
 from extras.release.privatize.test_round_trip import CASES, WEEKS
 
 from ldpaudit.datasets import write_release
+from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS
-from ldpaudit.receipt.replay import replay
 
 RR = ("--mechanism", "rr", "--epsilon", "1")
 

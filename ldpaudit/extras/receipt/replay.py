@@ -18,6 +18,17 @@ from ldpaudit.datasets.labels import label_forms, positions, spelt_alike
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.errors import InputError
+from ldpaudit.extras.receipt.drawing import (
+    Column,
+    Drawn,
+    NotDrawnError,
+    drawn_again,
+    drawn_together,
+    numeric,
+    sealed_as_drawn,
+)
+from ldpaudit.extras.receipt.features import draws_features, features_again
+from ldpaudit.extras.receipt.prior import check_priors
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
 from ldpaudit.mechanisms.joint import from_declaration as of_columns
@@ -33,18 +44,8 @@ from ldpaudit.receipt.commitment import (
     read_secret,
     unpacked,
 )
-from ldpaudit.receipt.drawing import (
-    Column,
-    Drawn,
-    NotDrawnError,
-    drawn_again,
-    drawn_together,
-    numeric,
-    sealed_as_drawn,
-)
-from ldpaudit.receipt.features import draws_features, features_again
 from ldpaudit.receipt.found import ColumnReplay, Replay, features_differ, upper_tail
-from ldpaudit.receipt.prior import check_priors
+from ldpaudit.receipt.seam import DrawnAgain
 from ldpaudit.release import ColumnsDeclaration, FloatArray
 
 NO_KEY: Final = (
@@ -500,3 +501,6 @@ def _likely(drawn: Drawn, old: Any) -> FloatArray:
     np.fill_diagonal(joint, 0)
     best = joint.max(axis=1) / total
     return np.asarray(best[old])
+
+
+DRAWN_AGAIN: Final = DrawnAgain(replay)

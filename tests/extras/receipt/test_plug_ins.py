@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ldpaudit.extras.receipt.drawing import not_drawn, sealed_as_drawn
 from ldpaudit.mechanisms.finite import Family, FiniteMechanism
 from ldpaudit.mechanisms.response import RandomizedResponse
-from ldpaudit.receipt.drawing import not_drawn, sealed_as_drawn
 
 
 class OfWords(FiniteMechanism):

@@ -13,12 +13,12 @@ from processes import called
 from test_checks import CLAIM, FOUND, SECTIONS
 
 import ldpaudit
+from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.checks.listing import TESTS_OF_NOISE
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.receipt.found import ColumnReplay, Replay
-from ldpaudit.receipt.replay import replay
 from ldpaudit.result import Finding
 
 SMALL = ("--only", "mechanism", "--only", "power", "--quiet")

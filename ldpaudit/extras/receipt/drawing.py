@@ -9,10 +9,11 @@ from typing import Any, Final, cast
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.cells import growing_cells
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.errors import InputError
+from ldpaudit.extras.receipt.cells import growing_cells
+from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.mechanisms.capabilities import (
     AnyNumber,
     FeatureDependentLabel,
@@ -29,7 +30,6 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KEY_BYTES, KeyedBits, KeyedStream, NoiseKey
 from ldpaudit.mechanisms.listing import ORDER
-from ldpaudit.models.stages import StagedRelease
 from ldpaudit.release import FloatArray, IntArray, Label
 
 _SAME: Final = 1e-12

@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.shell import Confidential, Said
-from ldpaudit.commands.verify.request import VerifyRequest
-from ldpaudit.datasets.writing import TableFile, check_format
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files.written import TableFile, check_format
+from ldpaudit.extras.receipt.replay import replay
+from ldpaudit.extras.receipt.request import VerifyRequest
 from ldpaudit.receipt.found import FeatureReplay, Replay, Status
-from ldpaudit.receipt.replay import replay
 from ldpaudit.receipt.words import Outcome, outcome, sentence
 from ldpaudit.result import Frozen
 from ldpaudit.work.files import WholeFiles

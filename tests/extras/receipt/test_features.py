@@ -11,7 +11,7 @@ import pytest
 from extras.release.privatize.conftest import frame, ran
 from processes import called
 
-from ldpaudit.receipt.replay import replay
+from ldpaudit.extras.receipt.replay import replay
 
 DOUBLE = ("--mechanism", "double-rr", "--epsilon", "1")
 DUMMY = ("--mechanism", "dummy-features-rr", "--epsilon", "1")

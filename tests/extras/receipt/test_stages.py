@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
+from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.mechanisms import Channel
-from ldpaudit.models.stages import StagedRelease
 
 NAMES, EPSILON = ("a", "b", "c"), 1.0
 
