@@ -72,7 +72,7 @@ _FEW_OF_A_LABEL: Final = 10_000
 _BOOSTED_CLASSES: Final = 12
 _ROUNDS: Final = 100
 _LEAVES: Final = 15
-_FEW_ROUNDS, _FEW_LEAVES = 8, 8  # To try things out.
+_FEW_ROUNDS, _FEW_LEAVES = 12, 8  # To try things out.
 _UNUSED: Final = 0.02
 _ANCHOR_ROWS: Final = 25.0
 
