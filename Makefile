@@ -36,7 +36,8 @@ demo: $(INSTALLED) ## Audit an honest and a dishonest release of the embedded sa
 test: $(READY) ## Run the tests
 	$(BIN)/python -m pytest -n auto --dist loadfile -m 'not validate'
 
-check: lint types layers security wheel core ## Check format, lint, types, layers, security, the wheel, and the core alone
+# The longest first: side by side, none of them runs alone at the end.
+check: core types wheel security lint layers ## Check format, lint, types, layers, security, the wheel, and the core alone
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

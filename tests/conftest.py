@@ -25,6 +25,7 @@ os.environ.pop("GITLAB_CI", None)
 
 import boosting_memory  # noqa: E402
 import pytest  # noqa: E402
+import threadpoolctl  # noqa: E402
 from annotated import believed  # noqa: E402
 from hypothesis import settings  # noqa: E402
 from hypothesis.internal.conjecture import providers  # noqa: E402
@@ -57,6 +58,22 @@ def pytest_collection_finish() -> None:
 # No test loses its power supply: waiting for the disk is most of the time of writing a small file.
 os.fsync = lambda _: None
 
+# Which libraries have threads is looked up again once a module was loaded: asking the system each
+# time is a twentieth of an audit.
+LIBRARIES = dict[int, list[Any]]()
+look_up = threadpoolctl.ThreadpoolController._load_libraries
+
+
+def _looked_up(controller: Any) -> None:
+    loaded = len(sys.modules)
+    if loaded not in LIBRARIES:
+        look_up(controller)
+        LIBRARIES[loaded] = controller.lib_controllers
+    controller.lib_controllers = LIBRARIES[loaded]
+
+
+threadpoolctl.ThreadpoolController._load_libraries = _looked_up
+
 SYSTEM_RANDOMNESS = os.urandom
 
 
@@ -84,7 +101,7 @@ def shared_data() -> Path:
 def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch]:
     """Let the audits of a module run with ``LDPAUDIT_EFFORT=small``, but for ``FULL_GUARDS``."""
     with pytest.MonkeyPatch.context() as patch:
-        _shrink(patch, {*request.path.parts})
+        _shrink(patch, request.path)
         yield patch
 
 
@@ -96,11 +113,11 @@ def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) 
         return
     _small_audits.undo()
     yield
-    _shrink(_small_audits, {*request.path.parts})
+    _shrink(_small_audits, request.path)
 
 
-def _shrink(patch: pytest.MonkeyPatch, path: set[str]) -> None:
-    if not FULL_GUARDS & path:
+def _shrink(patch: pytest.MonkeyPatch, path: Path) -> None:
+    if path.relative_to(ROOT / "tests").parts[0] not in FULL_GUARDS:
         patch.setenv("LDPAUDIT_EFFORT", "small")
 
 
@@ -139,6 +156,14 @@ def _charts_are_not_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
     if not any(map(request.node.get_closest_marker, ("drawn", "validate"))):
         picture = types.SimpleNamespace(vegalite_to_svg=lambda *_, **__: DRAWN)
         monkeypatch.setitem(sys.modules, "vl_convert", picture)
+
+
+@pytest.fixture
+def unscanned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let privatize not learn which columns give labels away: that is half of its time."""
+    from ldpaudit.extras.release.privatize.scan import ReleasedColumns
+
+    monkeypatch.setattr(ReleasedColumns, "_look", lambda *_: ([], []))
 
 
 @pytest.fixture

@@ -75,7 +75,9 @@ class Plan:
     timeout : float or None
         Seconds after which the audit ends with what it has; None: when it is done.
     effort : {"full", "small"}
-        Small: fewer seeds and trees, to try things out. Default: ``LDPAUDIT_EFFORT``, else full.
+        Small, to try things out: fewer seeds, fewer and smaller trees, models not fitted again with
+        the rows held out, and bounds of means in coarser steps. Default: ``LDPAUDIT_EFFORT``, else
+        full.
     """
 
     seed: int

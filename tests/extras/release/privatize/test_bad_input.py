@@ -281,7 +281,10 @@ for _name, _word in BESIDE.items():
         CASES[f"{_option} {_name}"] = (f"--epsilon 1 --mechanism {_option} {_name}.parquet", _word)
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.scanned if case == "copy" else ()) for case in CASES],
+)
 def test_one_line_and_nothing_written(case, world, monkeypatch):
     monkeypatch.chdir(world)
     text, said = CASES[case]

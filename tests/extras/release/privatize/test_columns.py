@@ -68,6 +68,7 @@ REFUSED = {
 """Each tells the label in every row."""
 
 
+@pytest.mark.scanned
 @pytest.mark.parametrize("case", REFUSED)
 def test_what_tells_the_label_in_every_row_is_refused(case, tmp_path):
     data = table(secret=REFUSED[case])
@@ -80,11 +81,13 @@ def test_what_tells_the_label_in_every_row_is_refused(case, tmp_path):
     assert case == "copy" or released(data, tmp_path, drop=("secret",)) == ()
 
 
+@pytest.mark.scanned
 def test_a_refused_column_can_be_kept(tmp_path):
     assert released(table(secret=REFUSED["finer code"]), tmp_path, keep=("secret",)) == ()
     assert "secret" in pq.read_schema(tmp_path / "out.parquet").names
 
 
+@pytest.mark.scanned
 def test_a_number_that_decides_a_rare_label_is_refused(tmp_path):
     claims = np.random.default_rng(0).choice(6, N, p=[0.8, 0.15, 0.04, 0.005, 0.003, 0.002])
     data = pa.table({"claims": claims, "x": drawn("rare").normal(size=N), "label": claims >= 3})
@@ -92,6 +95,7 @@ def test_a_number_that_decides_a_rare_label_is_refused(tmp_path):
         released(data, tmp_path)
 
 
+@pytest.mark.scanned
 def test_the_same_number_up_to_a_factor_and_an_offset_is_refused(tmp_path):
     revenue = drawn("revenue").random(N) * 400
     data = pa.table(
@@ -136,6 +140,7 @@ def test_labels_that_differ_in_spelling_are_warned_of(tmp_path):
     assert "A1" not in warning
 
 
+@pytest.mark.scanned
 @pytest.mark.parametrize("case", WARNED)
 def test_what_may_give_people_away_is_warned_of(case, tmp_path):
     values, words = WARNED[case]
@@ -159,12 +164,14 @@ def test_the_index_of_a_csv_file_is_warned_of(tmp_path):
     assert (status, "numbers the rows" in printed) == (0, True), printed
 
 
+@pytest.mark.scanned
 def test_an_honest_table_gives_no_warning(tmp_path):
     more = {"constant": np.ones(N), "lists": [[1.0, 2.0]] * N, "none": pa.nulls(N)}
     infinite = drawn("infinite").choice([np.inf, -np.inf], N)
     assert released(table(**more, infinite=infinite), tmp_path) == ()
 
 
+@pytest.mark.scanned
 def test_sorted_rows_are_warned_of(tmp_path):
     (warning,) = released(table().sort_by("label"), tmp_path)
     assert "order of the rows" in warning
@@ -214,6 +221,7 @@ def test_an_unused_category_inside_a_list_or_a_structure_does_not_stay(tmp_path)
     assert after["structure"].to_pylist() == data["structure"].to_pylist()
 
 
+@pytest.mark.scanned
 def test_a_rare_label_beside_a_column_of_many_values_is_not_refused():
     rng = np.random.default_rng(1)
     label = pa.array((np.arange(N) < 5).astype(int)[rng.permutation(N)])
@@ -222,6 +230,7 @@ def test_a_rare_label_beside_a_column_of_many_values_is_not_refused():
     assert released_as_they_are(both, "label", (), both.schema.names).deciding() == []
 
 
+@pytest.mark.scanned
 def test_columns_that_tell_the_label_together_are_warned_of(tmp_path):
     rng = np.random.default_rng(2)
     mask = rng.integers(0, 2, N)
@@ -393,6 +402,7 @@ def test_private_priors_add_up(here):
     assert provenance["prior"] == {"label": "private histogram", "flag": "private histogram"}
 
 
+@pytest.mark.scanned
 def test_every_private_column_is_watched(here):
     true, two = frame(), ("label:rr:epsilon=3", "flag:rr:epsilon=3")
     codes = true["label"].map({"no": 7, "perhaps": 1, "yes": 3})

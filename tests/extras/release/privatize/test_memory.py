@@ -80,6 +80,7 @@ def test_a_block_that_needs_all_features_must_fit():
         labels.held([(batch, None)])
 
 
+@pytest.mark.scanned
 @pytest.mark.parametrize("size", [10, 1000])
 def test_the_rows_that_are_looked_at_fit(size, monkeypatch):
     monkeypatch.setattr(scan, "_MOST_BYTES", 100_000)

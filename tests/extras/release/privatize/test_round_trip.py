@@ -511,6 +511,7 @@ def peak(folder, rows, columns):
     return int(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
 
 
+@pytest.mark.validate
 def test_memory_is_constant(tmp_path):
     # 500,000 more rows of 9 columns are 34 MiB if they are kept.
     assert peak(tmp_path, 600_000, 8) - peak(tmp_path, 100_000, 8) < 24

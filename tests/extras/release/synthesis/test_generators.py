@@ -28,7 +28,7 @@ from ldpaudit.synthesis import (
 )
 from ldpaudit.work.progress import NoProgress
 
-FAST = {"steps": 120, "batch": 60}
+FAST = {"steps": 75, "batch": 60}
 OPTIONS = {"gan": FAST, "mixture": {"components": 4}}
 
 
