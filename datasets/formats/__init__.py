@@ -28,13 +28,12 @@ from ldpaudit.options import AS_FOUND, FileOptions
 
 # The module and the class that read files of some names; others are Parquet.
 _READERS: Final = (
-    (JSON, "json_lines", "JsonLines"),  # Before CSV: the files in a zip archive may be of both.
     (CSV, "csv_file", "CsvFile"),
     (ARROW, "arrow", "ArrowFile"),
     (("",), "arrow", "ParquetFiles"),
 )
 # What is registered (``registered``); each is one file.
-_RARE: Final = (*ORC, *EXCEL, *NUMPY, *STATISTICS)
+_RARE: Final = (*JSON, *ORC, *EXCEL, *NUMPY, *STATISTICS)
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
     ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",
@@ -63,7 +62,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
         return MemoryTable(source)
     location, files = locate(source), files.files
     names = [path.lower() for path in location.paths]
-    alone = (*CSV, *JSON, *ARROW, *_RARE)
+    alone = (*CSV, *ARROW, *_RARE)
     if len(names) > 1 and any(name.endswith(alone) for name in names):
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
     own = format_of(names[0])

@@ -26,8 +26,8 @@ from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.plugins import loaded, ours
 
-# What the core itself reads.
-_CORE: Final = (*PARQUET, *CSV, *JSON, *ARROW, *SVMLIGHT)
+# What the core itself reads; the name of a zipped file of JSON lines ends as one of CSV does.
+_CORE: Final = (*PARQUET, *CSV, *ARROW, *SVMLIGHT)
 
 
 class BatchWriter(Protocol):
@@ -66,7 +66,7 @@ class TableFormat:
 
 def format_of(name: str) -> TableFormat | None:
     """Return the registered format of a file, by its name in small letters; None for the core's."""
-    if name.endswith(_CORE):
+    if name.endswith(_CORE) and not name.endswith(JSON):
         return None
     formats = map(_loaded, ours("reader").values())
     return next((one for one in formats if name.endswith(one.endings)), None)

@@ -18,7 +18,7 @@ from ldpaudit.options import (
     named_columns,
     texts_of,
 )
-from ldpaudit.release import ColumnsDeclaration, DeclaredColumns, Release
+from ldpaudit.release import ColumnsDeclaration, Declaration, DeclaredColumns, Release
 from ldpaudit.result import Note
 
 if TYPE_CHECKING:
@@ -89,11 +89,11 @@ def declared_epsilon(
     columns: DeclaredColumns | None, declared: ColumnsDeclaration | None
 ) -> DeclaredColumns | None:
     """Return all columns that a file declares with their ε, where some of them are left out."""
+    if columns is None or declared is None:
+        return columns
     from ldpaudit.mechanisms.joint import from_declaration
     from ldpaudit.mechanisms.registry import from_declaration as one_column
 
-    if columns is None or declared is None:
-        return columns
     together, labels = declared.joint is not None, declared.labels
     claims: dict[tuple[str, ...], float | None] = {}
     for part in [labels] if together else [(one,) for one in labels]:
@@ -143,7 +143,6 @@ def files_of(options: ReleaseOptions) -> FileOptions:
 def stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
     """Return what the options say about a release, as its reader takes it."""
     # ``test``: rows outside of the release with true labels.
-    from ldpaudit.mechanisms.joint import marginal_claims
     from ldpaudit.mechanisms.view import DeclaredCoding
 
     truth = options.truth
@@ -165,8 +164,15 @@ def stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
         "files": files_of(options),
         "memory": options.memory if isinstance(options, PlanOptions) else None,
         "coding": DeclaredCoding,
-        "marginals": marginal_claims,
+        "marginals": _marginal_claims,
     }
+
+
+def _marginal_claims(joint: Declaration) -> list[Declaration]:
+    """Return the exact claim about each column alone that a mechanism on several makes."""
+    from ldpaudit.mechanisms.joint import marginal_claims
+
+    return marginal_claims(joint)
 
 
 def notes_of(reading: Remarked) -> tuple[Note, ...]:

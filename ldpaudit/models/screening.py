@@ -245,14 +245,6 @@ def projected(features: FeatureTable, columns: tuple[int, ...]) -> FeatureTable:
     )
 
 
-def column_codes(features: FeatureTable, column: int) -> IndexArray:
-    """Return the values of a column as codes 0, 1 …, int64 of shape (n,); missing is a value."""
-    d = features.numeric.shape[1]
-    if column >= d:
-        return features.categorical[:, column - d].astype(np.int64) + 1
-    return np.unique(features.numeric[:, column], return_inverse=True)[1].astype(np.int64)
-
-
 def many_valued(features: FeatureTable) -> list[int]:
     """Return the columns whose values repeat, but are too many for an indicator each."""
     return [j for j in range(features.width) if _has_many(features, j)]

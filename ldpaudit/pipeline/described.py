@@ -1,12 +1,15 @@
 """What a result says of a private column and of its claim."""
 
 from collections.abc import Set as AbstractSet
+from typing import TYPE_CHECKING
 
 from ldpaudit.mechanisms import Mechanism, from_declaration
-from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.registry import plain_parameters
 from ldpaudit.release import Release
 from ldpaudit.result import BeforeNoise, MechanismInfo, ReleaseInfo
+
+if TYPE_CHECKING:
+    from ldpaudit.mechanisms.joint import JointMechanism
 
 
 def claim_of(release: Release) -> Mechanism:
@@ -40,7 +43,7 @@ def before_noise(release: Release, private: AbstractSet[str]) -> BeforeNoise:
 
 
 def mechanism_info(
-    release: Release, claim: Mechanism | JointMechanism, epsilon: float | None
+    release: Release, claim: "Mechanism | JointMechanism", epsilon: float | None
 ) -> MechanismInfo:
     """Return what was claimed of a release; ``epsilon``: of all that the claim is about."""
     declaration = release.declaration

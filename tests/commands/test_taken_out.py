@@ -59,7 +59,9 @@ def test_a_claim_an_audit_or_a_format_gets_a_line(words, lacks, tmp_path):
     assert lacks in refused("run", "release.csv", *words, folder=tmp_path)
 
 
-@pytest.mark.parametrize("name", ["r.orc", "r.xlsx", "r.npz", "r.dta", "r.sav", "r.svm"])
+@pytest.mark.parametrize(
+    "name", ["r.orc", "r.jsonl", "r.ndjson.zip", "r.xlsx", "r.npz", "r.dta", "r.sav", "r.svm"]
+)
 def test_a_file_gets_a_line(name, tmp_path):
     Path(name).write_bytes(b"something")
     said = refused("run", name, *CLAIM, folder=tmp_path)

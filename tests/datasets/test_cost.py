@@ -12,10 +12,10 @@ import pytest
 
 from ldpaudit.datasets.features import EncodedFeatures
 from ldpaudit.datasets.formats import open_table
-from ldpaudit.datasets.formats.json_lines import JsonLines
 from ldpaudit.datasets.formats.locations import locate
 from ldpaudit.datasets.reading import read_release
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files.json_lines import JsonLines
 
 
 def seconds(action):
@@ -63,8 +63,8 @@ def test_keys_that_differ_in_every_line_are_refused_before_they_cost(tmp_path):
 
 
 def test_few_lines_with_keys_of_their_own_are_read_in_pieces(tmp_path, monkeypatch):
-    monkeypatch.setattr("ldpaudit.datasets.formats.json_lines._CELLS", 1_000)
-    monkeypatch.setattr("ldpaudit.datasets.formats.json_lines._PIECE", 5_000)
+    monkeypatch.setattr("ldpaudit.extras.kinds.files.json_lines._CELLS", 1_000)
+    monkeypatch.setattr("ldpaudit.extras.kinds.files.json_lines._PIECE", 5_000)
     path = keys_of_their_own(tmp_path / "r.jsonl", 300)
     table = JsonLines(locate(path))
     batches = list(table.batches())

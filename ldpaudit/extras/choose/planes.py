@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from ldpaudit.doors import number
 from ldpaudit.reports.charts.figure import (
     ACCENT,
     BEYOND,
@@ -25,7 +26,7 @@ from ldpaudit.reports.charts.figure import (
     wrapped,
 )
 from ldpaudit.result.harmless import name as named
-from ldpaudit.result.numbers import exactly, number
+from ldpaudit.result.numbers import exactly
 
 Outcome = Literal["pass", "fail", "other"]
 _SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ldpaudit.commands.shell import Stored
+from ldpaudit.doors import Stored
 from ldpaudit.result.shown import Shown
 from ldpaudit.work.documents import as_json
 

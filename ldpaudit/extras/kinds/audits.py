@@ -14,10 +14,11 @@ def _observational(context: AuditContext) -> Iterable[Part]:
 
 
 def _power_of_observational(context: AuditContext) -> Iterable[Part] | None:
+    if context.claim.offers(PublicModelLabel) is None:
+        return None
     from ldpaudit.extras.kinds.observational.evidence import observational_power
 
-    modelled = context.claim.offers(PublicModelLabel) is not None
-    return observational_power(context) if modelled else None
+    return observational_power(context)
 
 
 OBSERVATIONAL: Final = BuiltIn(

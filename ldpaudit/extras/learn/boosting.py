@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 
+from ldpaudit.doors import FloatArray, IntArray
 from ldpaudit.models.corrections import nearest_source, onto_simplex
 from ldpaudit.models.screening import most_bins
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.release import BoolArray
 
 _HELD_OUT = 0.1
 _WORTH_HOLDING_OUT = 1000

@@ -17,15 +17,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError, quoted
+from ldpaudit.doors import (
+    Channel,
+    Declaration,
+    FloatArray,
+    InputError,
+    IntArray,
+    Mechanism,
+    NoisyFeatures,
+    SyntheticFeatures,
+    from_declaration,
+)
+from ldpaudit.errors import quoted
 from ldpaudit.mechanisms.analysis import label_errors
-from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
-from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.finite import as_array, check_codes, codes_of
-from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.registry import from_declaration, full_name
+from ldpaudit.mechanisms.registry import full_name
 from ldpaudit.options import parse_label
-from ldpaudit.release import Declaration, FloatArray, IntArray, Label
+from ldpaudit.release import Label
 
 # How far a mean may be from its label and count as unbiased.
 _TOLERANCE = 1e-8

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
+from ldpaudit.doors import FloatArray
 from ldpaudit.models.logistic import Real
-from ldpaudit.release import FloatArray
 
 # Scores above are taken for it: exp(30) is 10^13.
 _STEEPEST = 30.0

@@ -23,7 +23,7 @@ from typing import Final
 import numpy as np
 from scipy.special import betaincinv, log_expit, logsumexp
 
-from ldpaudit.arrays import FloatArray
+from ldpaudit.doors import FloatArray
 
 # Nats above the claim for which p is the chance of a right guess, and what is bet on each.
 _EXCESSES: Final = np.concatenate([[0.01, 0.03], np.geomspace(0.1, 4.0, 9)])

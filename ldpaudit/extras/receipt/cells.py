@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.names import ColumnError, of_column, shown_type
-from ldpaudit.release import FloatArray
+from ldpaudit.doors import FloatArray
 
 _OF_FEATURES: Final = " of the features"
 

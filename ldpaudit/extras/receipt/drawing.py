@@ -11,26 +11,25 @@ import pyarrow as pa
 
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.labels import label_forms, positions
-from ldpaudit.errors import InputError
-from ldpaudit.extras.receipt.cells import growing_cells
-from ldpaudit.extras.receipt.stages import StagedRelease
-from ldpaudit.mechanisms.capabilities import (
-    AnyNumber,
+from ldpaudit.doors import (
     FeatureDependentLabel,
-    LabelByStratum,
+    FiniteMechanism,
+    FloatArray,
+    InputError,
+    IntArray,
+    Mechanism,
     PublicModelLabel,
-    RoundedFirst,
     StagedLabel,
-    StepNoise,
     SyntheticFeatures,
 )
+from ldpaudit.extras.receipt.cells import growing_cells
+from ldpaudit.extras.receipt.stages import StagedRelease
+from ldpaudit.mechanisms.capabilities import AnyNumber, LabelByStratum, RoundedFirst, StepNoise
 from ldpaudit.mechanisms.exact_sampling import WordArray
-from ldpaudit.mechanisms.finite import FiniteMechanism
-from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, KEY_BYTES, KeyedBits, KeyedStream, NoiseKey
 from ldpaudit.mechanisms.listing import ORDER
-from ldpaudit.release import FloatArray, IntArray, Label
+from ldpaudit.release import Label
 
 _SAME: Final = 1e-12
 # Labels that a mechanism of another package is asked to draw twice.

@@ -17,15 +17,20 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.datasets.reading import open_source
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    IndexArray,
+    InputError,
+    IntArray,
+    Mechanism,
+    NoisyFeatures,
+    SyntheticFeatures,
+)
 from ldpaudit.extras.receipt.drawing import by_blocks
-from ldpaudit.mechanisms.capabilities import NoisyFeatures, SyntheticFeatures
 from ldpaudit.mechanisms.exact_sampling import uniform_below
-from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.keyed import KeyedBits, NoiseKey
 from ldpaudit.options import FileOptions
 from ldpaudit.receipt.found import FeatureReplay
-from ldpaudit.release import IndexArray, IntArray, Label
+from ldpaudit.release import Label
 
 _NOISE: Final = (
     "the noise of features, which OpenDP draws from the operating system and not from the key"

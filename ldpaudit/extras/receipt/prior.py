@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import InputError, family
 from ldpaudit.extras.receipt.drawing import Column, NotDrawnError, classes_of, true_codes
-from ldpaudit.mechanisms import MechanismOptions, family
+from ldpaudit.mechanisms import MechanismOptions
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.noise import private_prior
 from ldpaudit.receipt.commitment import PrivatePrior

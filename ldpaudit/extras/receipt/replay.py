@@ -11,13 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.companions import comparable_ids, open_truth
-from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.labels import label_forms, positions, spelt_alike
+from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.datasets.names import quoted
 from ldpaudit.datasets.reading import open_source
-from ldpaudit.errors import InputError
+from ldpaudit.doors import (
+    FloatArray,
+    InputError,
+    PublicModelLabel,
+    StagedLabel,
+    from_declaration,
+    parse_declaration,
+)
 from ldpaudit.extras.receipt.drawing import (
     Column,
     Drawn,
@@ -29,24 +35,15 @@ from ldpaudit.extras.receipt.drawing import (
 )
 from ldpaudit.extras.receipt.features import draws_features, features_again
 from ldpaudit.extras.receipt.prior import check_priors
-from ldpaudit.mechanisms import from_declaration
-from ldpaudit.mechanisms.capabilities import PublicModelLabel, StagedLabel
+from ldpaudit.extras.receipt.secrets import DrawnSeal, equal, read_secret, unpacked
+from ldpaudit.extras.receipt.spelling import spelt_alike
 from ldpaudit.mechanisms.joint import from_declaration as of_columns
 from ldpaudit.mechanisms.keyed import SCHEME
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.receipt.commitment import (
-    DrawnSeal,
-    LabelSeal,
-    Secret,
-    Statement,
-    canonical_json,
-    equal,
-    read_secret,
-    unpacked,
-)
+from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement, canonical_json
 from ldpaudit.receipt.found import ColumnReplay, Replay, features_differ, upper_tail
 from ldpaudit.receipt.seam import DrawnAgain
-from ldpaudit.release import ColumnsDeclaration, FloatArray
+from ldpaudit.release import ColumnsDeclaration
 
 NO_KEY: Final = (
     "The file of true labels holds no key (privatize --secret writes one), so the noise was not "

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from ldpaudit.options import Argument, FileOptions, Option
+from ldpaudit.doors import Argument, Option
+from ldpaudit.options import FileOptions
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.mechanisms.capabilities import StagedLabel
+from ldpaudit.doors import FeatureTable, FloatArray, IntArray, StagedLabel
 from ldpaudit.models.row_channels import fit_row_channels
-from ldpaudit.release import FeatureTable, FloatArray, IntArray
 
 # Of more rows before, a random sample is learnt from.
 _MOST_ROWS_FITTED: Final = 100_000

@@ -7,16 +7,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.commands.shell import Confidential, Said
-from ldpaudit.errors import InputError
+from ldpaudit.commands.shell import Confidential
+from ldpaudit.doors import Frozen, InputError, Progress, Said
 from ldpaudit.extras.kinds.files.written import TableFile, check_format
 from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.receipt.request import VerifyRequest
 from ldpaudit.receipt.found import FeatureReplay, Replay, Status
 from ldpaudit.receipt.words import Outcome, outcome, sentence
-from ldpaudit.result import Frozen
 from ldpaudit.work.files import WholeFiles
-from ldpaudit.work.progress import Progress
 
 _NO_RECEIPT: Final = (
     "The release carries no receipt: privatize --secret makes one, and no experiment has one."

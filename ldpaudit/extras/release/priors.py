@@ -9,10 +9,10 @@ import numpy as np
 from ldpaudit.datasets.formats.csv_file import small_csv
 from ldpaudit.datasets.labels import forms, positions, read_texts
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError, refuse
+from ldpaudit.doors import FloatArray, InputError, refuse
 from ldpaudit.mechanisms.parameters import check_prior
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import FloatArray, Label
+from ldpaudit.release import Label
 
 _HEADER: Final = ("label", "probability")
 

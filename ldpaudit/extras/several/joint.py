@@ -7,15 +7,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.errors import InputError
+from ldpaudit.doors import FloatArray, InputError, IntArray, OnDomains
 from ldpaudit.mechanisms.exact_sampling import (
     bit_source,
     randomized_response,
     uniform_below,
 )
-from ldpaudit.mechanisms.joint import OnDomains
 from ldpaudit.mechanisms.response import lambda_of_epsilon
-from ldpaudit.release import FloatArray, IntArray
 
 # The most vectors: with more of them hardly a row in 2⁵⁰ would be kept.
 MOST: Final = 1 << 50

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.doors import FloatArray, IndexArray
 
 
 def merged_columns(matrix: FloatArray) -> tuple[FloatArray, IndexArray]:

@@ -41,8 +41,8 @@ def look(out: str, *files: str) -> None:
     """Write the columns of each file, and what it declares, as JSON; no cell is among them."""
     from ldpaudit.datasets.reading import open_source
     from ldpaudit.doors import Declaration, parse_declaration
+    from ldpaudit.extras.receipt.secrets import read_secret
     from ldpaudit.judging.policy import load_policy
-    from ldpaudit.receipt.commitment import read_secret
 
     found: dict[str, dict[str, object]] = {}
     for name in files:

@@ -14,12 +14,13 @@ from extras.release.privatize.conftest import ran
 from processes import called
 from scipy.stats import binom
 
-from ldpaudit.datasets.labels import spelt_alike
 from ldpaudit.errors import InputError
 from ldpaudit.extras.receipt.replay import replay
+from ldpaudit.extras.receipt.secrets import read_secret
+from ldpaudit.extras.receipt.spelling import spelt_alike
 from ldpaudit.extras.release.privatize import work
 from ldpaudit.mechanisms.keyed import NoiseKey
-from ldpaudit.receipt.commitment import LabelSeal, Statement, read_secret
+from ldpaudit.receipt.commitment import LabelSeal, Statement
 from ldpaudit.work.files import PartFile
 
 ROWS = 3000
@@ -400,13 +401,11 @@ def test_a_commitment_tells_nothing_of_the_labels():
 def test_commitments_are_compared_in_constant_time():
     import inspect
 
+    from ldpaudit.extras.receipt import replay, secrets
     from ldpaudit.receipt import commitment
 
-    assert "compare_digest" in inspect.getsource(commitment.equal)
-    places = [
-        inspect.getsource(commitment),
-        inspect.getsource(__import__("ldpaudit.extras.receipt.replay", fromlist=["x"])),
-    ]
+    assert "compare_digest" in inspect.getsource(secrets.equal)
+    places = [inspect.getsource(module) for module in (commitment, replay, secrets)]
     assert not any("commitment ==" in text or "commitment !=" in text for text in places)
 
 

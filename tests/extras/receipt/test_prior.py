@@ -11,8 +11,8 @@ from processes import called
 
 from ldpaudit.extras.receipt import replay as replaying
 from ldpaudit.extras.receipt.replay import replay
+from ldpaudit.extras.receipt.secrets import read_secret
 from ldpaudit.extras.release.privatize import columns
-from ldpaudit.receipt.commitment import read_secret
 
 WEEKS = ("--label", "weeks", "--labels", "0:10:1")
 SPENT = ("--epsilon", "1.5", "--private-prior", "0.5")

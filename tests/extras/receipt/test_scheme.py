@@ -13,10 +13,11 @@ from extras.release.privatize.conftest import ran
 from pyarrow import csv
 
 from ldpaudit.errors import InputError
+from ldpaudit.extras.receipt.secrets import read_secret
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.exact_sampling import uniform_below
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
-from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement, read_secret
+from ldpaudit.receipt.commitment import LabelSeal, Secret, Statement
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "receipt.md").read_text(encoding="utf-8")

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from security.readers.fronts import attempt, in_child
 
-from ldpaudit.datasets.formats import arrow, csv_file, json_lines, locations, open_table
+from ldpaudit.datasets.formats import arrow, csv_file, locations, open_table
 from ldpaudit.datasets.formats.tables import held_to
 from ldpaudit.errors import InputError
-from ldpaudit.extras.kinds.files import loaded
+from ldpaudit.extras.kinds.files import json_lines, loaded
 from ldpaudit.extras.kinds.files.sparse import open_sparse
 from ldpaudit.work import limits
 

@@ -1,3 +1,3 @@
-"""Files of other packages: statistics packages, workbooks, arrays of NumPy, ORC."""
+"""Tables besides Parquet, CSV and Feather: JSON lines, workbooks, ORC, NumPy, statistics files."""
 
 # In: a file, or a table that becomes one. Out: its rows, or the file.

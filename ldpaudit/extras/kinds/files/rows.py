@@ -5,7 +5,15 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.locations import EXCEL, NUMPY, ORC, STATISTICS, SVMLIGHT, Location
+from ldpaudit.datasets.formats.locations import (
+    EXCEL,
+    JSON,
+    NUMPY,
+    ORC,
+    STATISTICS,
+    SVMLIGHT,
+    Location,
+)
 from ldpaudit.datasets.formats.registered import BatchWriter, TableFormat, Writer
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.options import FileOptions
@@ -15,6 +23,12 @@ def _open_loaded(location: Location, files: FileOptions) -> TableSource:
     from ldpaudit.extras.kinds.files.loaded import LoadedFile
 
     return LoadedFile(location, files)
+
+
+def _open_json_lines(location: Location, _files: FileOptions) -> TableSource:
+    from ldpaudit.extras.kinds.files.json_lines import JsonLines
+
+    return JsonLines(location)
 
 
 def _open_svmlight(location: Location, _files: FileOptions) -> TableSource:
@@ -73,6 +87,7 @@ def _write_statistics(target: Path, schema: pa.Schema, stream: Any, described: A
 
 # Only SAS itself writes .sas7bdat.
 _WRITTEN: Final = (".dta", ".sav", ".zsav", ".xpt")
+JSON_FILES: Final = TableFormat(JSON, _open_json_lines)
 LOADED_FILES: Final = TableFormat((*NUMPY, *EXCEL), _open_loaded)
 ORC_FILES: Final = TableFormat(
     ORC, _open_orc, Writer(ORC, _write_orc, check_columns=_check_orc_columns)

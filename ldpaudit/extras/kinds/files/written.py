@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.formats.added import Reader, reader_of
+from ldpaudit.datasets.formats.added import reader_of
 from ldpaudit.datasets.formats.dialect import MISSING, Dialect
 from ldpaudit.datasets.formats.locations import (
     ARROW,
@@ -52,10 +52,9 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.datasets.writing import sidecar
-from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.doors import InputError, LdpAuditError, OutputError, Reader, Scratch
 from ldpaudit.plugins import watched
 from ldpaudit.work.files import PartFile, WholeFiles
-from ldpaudit.work.memory import Scratch
 
 # Commas, decimal points, UTF-8.
 USUAL: Final = Dialect()

@@ -26,8 +26,9 @@ from ldpaudit.doors import (
     Parameter,
     check_epsilon,
 )
+from ldpaudit.extras.kinds.mechanisms.growths import lowered_growth
 from ldpaudit.extras.kinds.mechanisms.interval_program import Design
-from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth
+from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
 from ldpaudit.mechanisms.finite import noise_on
 from ldpaudit.mechanisms.interface import CLASSES, DESIGN, UNBIASED, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss

@@ -23,8 +23,7 @@ import scipy.linalg
 from scipy.optimize import linprog
 from scipy.special import xlogy
 
-from ldpaudit.doors import FloatArray, IndexArray, LdpAuditError
-from ldpaudit.mechanisms.finite import FiniteMechanism
+from ldpaudit.doors import FiniteMechanism, FloatArray, IndexArray, LdpAuditError
 from ldpaudit.release import BoolArray
 
 _KEEP_INSIDE: Final = 0.99

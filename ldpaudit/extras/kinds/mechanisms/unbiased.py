@@ -27,6 +27,7 @@ from ldpaudit.doors import (
     Parameter,
     check_epsilon,
 )
+from ldpaudit.extras.kinds.mechanisms.growths import lowered_growth, raised_growth
 from ldpaudit.extras.kinds.mechanisms.interval_program import (
     Design,
     IntervalArcs,
@@ -36,7 +37,7 @@ from ldpaudit.extras.kinds.mechanisms.interval_program import (
     solve_interval_program,
     squared_loss,
 )
-from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable, lowered_growth, raised_growth
+from ldpaudit.mechanisms.exact_sampling import TOTAL, WeightTable
 from ldpaudit.mechanisms.finite import PROVED
 from ldpaudit.mechanisms.interface import DESIGN, Problem, Proposal, numeric_traits
 from ldpaudit.mechanisms.label_range import Loss

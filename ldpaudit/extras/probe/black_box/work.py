@@ -19,11 +19,12 @@ from ldpaudit.doors import (
     Scratch,
     available_threads,
     child_generator,
+    clopper_pearson_lower,
     processes,
     refuse,
 )
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon, epsilon_lower
-from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
 from ldpaudit.extras.probe.black_box.events import (
     Event,
     Goal,

@@ -23,6 +23,7 @@ from ldpaudit.doors import (
 )
 from ldpaudit.extras.receipt.cells import growing_cells
 from ldpaudit.extras.receipt.drawing import not_drawn
+from ldpaudit.extras.receipt.secrets import DrawnSeal
 from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.extras.release.privatize.columns import PrivateColumn, PrivateColumns, unchanged
 from ldpaudit.extras.release.privatize.features import (
@@ -39,7 +40,6 @@ from ldpaudit.extras.release.privatize.features import (
 from ldpaudit.extras.release.privatize.labels import numbers, outputs_of, step_noise_type
 from ldpaudit.mechanisms.capabilities import AnyNumber, StepNoise
 from ldpaudit.mechanisms.keyed import Stream
-from ldpaudit.receipt.commitment import DrawnSeal
 from ldpaudit.release import Label
 
 Schema = Callable[[pa.Schema], pa.Schema]

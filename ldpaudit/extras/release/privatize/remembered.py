@@ -19,9 +19,9 @@ from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
 from ldpaudit.doors import InputError, refuse
+from ldpaudit.extras.receipt.secrets import packed
 from ldpaudit.extras.release.privatize.columns import PrivateColumns
 from ldpaudit.extras.release.privatize.labels import bare_labels, label_values
-from ldpaudit.receipt.commitment import packed
 from ldpaudit.release import ColumnsDeclaration
 from ldpaudit.work.documents import check_regular
 from ldpaudit.work.files import PartFile

@@ -40,6 +40,7 @@ from ldpaudit.extras.kinds.files.written import (
     written_places,
 )
 from ldpaudit.extras.receipt.drawing import not_drawn, sealed_as_drawn
+from ldpaudit.extras.receipt.secrets import DrawnSeal
 from ldpaudit.extras.release.privatize.columns import (
     CHANGED,
     PrivateColumn,
@@ -71,7 +72,7 @@ from ldpaudit.extras.release.privatize.remembered import RememberedAnswers
 from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
-from ldpaudit.receipt.commitment import DrawnSeal, PrivatePrior, Secret, Statement
+from ldpaudit.receipt.commitment import PrivatePrior, Secret, Statement
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
