@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
+from ldpaudit.error_budget import DIRECTION
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.ranking import (
@@ -170,7 +171,6 @@ def _rank(
     return np.array(aucs), tuple(rates)
 
 
-_DIRECTION_SHARE = 0.8
 _Bound = Callable[[Any, Any, float], Any]
 
 
@@ -266,7 +266,8 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
     """Return a lower bound of P(only A right) − P(only B right) at level 1 − alpha.
 
     The difference is p(2π − 1), with p the probability that exactly one of them is right and π
-    that it is A: Clopper–Pearson for π given their number at 0.8 alpha, for p at 0.1 alpha a side.
+    that it is A: Clopper–Pearson for π given their number, and for p, at their shares of alpha
+    (:data:`ldpaudit.error_budget.DIRECTION`).
     With few gains and losses of equal number it is narrower than two separate bounds.
 
     Parameters
@@ -279,11 +280,13 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
         One-sided error probability.
     """
     either = gained + lost
-    pi = float(trials_lower(gained, either, _DIRECTION_SHARE * alpha))
-    side = (1 - _DIRECTION_SHARE) / 2 * alpha
+    pi = float(trials_lower(gained, either, DIRECTION.of(alpha, "direction")))
     lean = 2 * pi - 1
-    bound = trials_lower if lean >= 0 else trials_upper
-    return lean * float(bound(either, n, side))
+    if lean >= 0:
+        often = trials_lower(either, n, DIRECTION.of(alpha, "at least"))
+    else:
+        often = trials_upper(either, n, DIRECTION.of(alpha, "at most"))
+    return lean * float(often)
 
 
 def gain_lower(fold: FoldScore, alpha: float, sign: int = 1) -> float:

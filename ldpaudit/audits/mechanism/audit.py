@@ -32,6 +32,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import parts_within
+from ldpaudit.error_budget import PROOFS, PROOFS_OF_NUMBERS
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -57,9 +58,7 @@ from ldpaudit.result.stated import (
     FEATURE_BLIND,
     INDEPENDENT,
     INSIDER,
-    INSIDER_SHARES,
     LATTICE,
-    LATTICE_SHARE,
     NOT_DERIVED,
     OUTSIDER,
     RARE_CLASSES,
@@ -344,8 +343,8 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     found = lattice_evidence(numbers.truth[rows], numbers.released[rows], rng)
     if found is None:
         return
-    alpha, evidence = (1 - context.plan.confidence) * LATTICE_SHARE, found.bounds
-    bound = evidence.bound(alpha)
+    evidence = found.bounds
+    bound = evidence.bound(PROOFS_OF_NUMBERS.of(1 - context.plan.confidence, "lattice"))
     if claim.epsilon is not None and bound.epsilon > claim.epsilon:
         text = (
             "The digits of a released number reveal which noise was added: for "
@@ -406,7 +405,7 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             f"both ways round, corrected for {len(groups.tests)} groups"
         )
         # At the level at which it counts against a claim: other bounds have the rest.
-        bound = groups.bound(alpha * INSIDER_SHARES[SUBGROUPS])
+        bound = groups.bound(PROOFS.of(alpha, "subgroups"))
         own = SUBGROUPS, "True labels, groups of rows"
         shown = _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
         yield Bound.of(shown, lambda level: groups.bound(level).epsilon)

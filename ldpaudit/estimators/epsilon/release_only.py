@@ -16,6 +16,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from ldpaudit.arrays import HalfArray
+from ldpaudit.error_budget import ONE_HALF, RELEASE_ALONE, SCORES
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method, Strongest, two_sided_epsilon
 from ldpaudit.estimators.epsilon.strongest import expected_bound
@@ -23,7 +24,6 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 
 SMALLEST_HALF = 200  # rows that a half must have for its groups to be worth testing
-SCORE_SHARE = 0.85  # of the error probability, for score groups where balls are tested too
 SMALLEST_GROUP = 32
 _DESIGN_ALPHA = 0.01
 # Rows of a half that balls are chosen on; all rows of the other half are counted.
@@ -85,11 +85,11 @@ def release_only_evidence(
     tests: list[GroupTest] = []
     rows = [np.flatnonzero(halves == half) for half in (0, 1)]
     if scores is not None:
-        share = 0.5 if points is None else 0.5 * SCORE_SHARE
+        share = ONE_HALF if points is None else RELEASE_ALONE.of(ONE_HALF, "scores")
         for mine in rows:
             tests += _score_tests(scores[mine], released[mine], share, rng, ordered)
     if points is not None:
-        share = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
+        share = ONE_HALF if scores is None else RELEASE_ALONE.of(ONE_HALF, "balls")
         some = np.arange(len(released)) if point_rows is None else point_rows
         rows, codes = [np.flatnonzero(halves[some] == half) for half in (0, 1)], released[some]
         for mine, other in (rows, rows[::-1]):
@@ -104,7 +104,6 @@ def _score_tests(
     scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator, ordered: bool
 ) -> Iterator[GroupTest]:
     """Choose groups on a fifth of one half's rows, and test them on its others."""
-    # A fifth of the error probability is for groups of half as many rows.
     shuffled, cut = rng.permutation(len(scores)), int(0.2 * len(scores))
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
@@ -117,13 +116,13 @@ def _score_tests(
         ]
     _, method, step, means, thresholds, usual = max(options, key=lambda option: option[0])
     last = np.maximum(np.isfinite(thresholds).sum(axis=1) - 1, 0)
-    for inward, part in ((0, 0.8), (2, 0.2)):
+    for inward, size in ((0, "large"), (2, "small")):
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
         least = thresholds[np.arange(len(step)), smaller]
         assigned = assign(merged(scores[tested], means, 1.0), usual, least)
         table = _table(assigned, released[tested], len(step), len(means))
-        yield GroupTest(table, means, share * part, "scores", method)
+        yield GroupTest(table, means, SCORES.of(share, size), "scores", method)
 
 
 def _table(assigned: IntArray, released: IntArray, groups: int, outputs: int) -> IndexArray:

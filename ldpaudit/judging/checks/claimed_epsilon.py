@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ldpaudit import error_budget
 from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -13,11 +14,9 @@ from ldpaudit.result.stated import (
     CHANGED_ROWS,
     FEATURE_BLIND_TEST,
     INSIDER,
-    INSIDER_SHARES,
     NOT_DERIVED,
     NOT_KNOWN,
     SELECTED,
-    SHARED_NOISE,
     SHARED_WITH_OTHERS,
     SUBGROUPS,
     UNKNOWN_COLUMNS,
@@ -31,7 +30,6 @@ CONSISTENCY: Final[tuple[str, ...]] = (
 _DECLARED = "mechanism.epsilon"
 _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""
-_SHARE_IF_CHANGED = 0.1
 _REFUTED = (
     "the claim is refuted: the noise depends on the features, or on the row's place in the file, "
     "although the declared mechanism looks at nothing but the true label"
@@ -140,7 +138,7 @@ def _measured(case: Case) -> Draft:
     def failure(alpha: float) -> Answer | None:
         if CHANGED_ROWS in evidence.estimates:
             # Which rows bounds leave out was decided by their released labels.
-            alpha *= _SHARE_IF_CHANGED
+            alpha *= error_budget.CHANGED_ROWS
         if limit is None or math.isinf(limit):
             return None
         bound = best_bound(alpha, firm=True)
@@ -153,7 +151,9 @@ def _measured(case: Case) -> Draft:
         if exceeded:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
         shared = evidence.estimates.get(SHARED_WITH_OTHERS)
-        if shared is not None and shared.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2:
+        of_shared_noise = error_budget.PROOFS.of(alpha, "shared noise")
+        seen = error_budget.SHARED_NOISE.of(of_shared_noise, "seen")
+        if shared is not None and shared.value <= seen:
             return Answer("fail", None, _SHARES_NOISE)
         return None
 

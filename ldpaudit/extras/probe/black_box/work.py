@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ldpaudit.doors import (
     processes,
     refuse,
 )
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.guesses import (
     GuessCounts,
     delta_lower,
@@ -64,8 +65,8 @@ from ldpaudit.result import Verdict
 
 # Outputs of one call, at most.
 _CHUNK = 20_000
-# Of the error probability, where a claim is judged by a bound of ε and one of δ.
-_EPSILON_SHARE, _DELTA_SHARE = 0.9, 0.1
+# Where a claim is judged by a bound of ε and one of δ.
+_BOUNDS: Final = Split({"epsilon": 0.9, "delta": 0.1})
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 # Of few samples: an event of single values needs fewer.
@@ -238,7 +239,7 @@ def _looks(tested: Sequence[Sequence[GuessCounts]]) -> list[tuple[int, int]]:
 
 def _refuted(tested: Sequence[Sequence[GuessCounts]], request: BlackBoxRequest) -> bool:
     """Return whether the looks so far refute the claimed ε, at its part of the error."""
-    level = _EPSILON_SHARE * (1 - request.confidence)
+    level = _BOUNDS.of(1 - request.confidence, "epsilon")
     return refutes(_looks(tested), request.claim.epsilon or 0.0, level)
 
 
@@ -329,7 +330,7 @@ def _outcome(
     whole = counts[0].candidates == planned
     alpha, delta, claimed = 1 - request.confidence, request.claim.delta, request.claim.epsilon
     # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
-    first = alpha if claimed is None else _EPSILON_SHARE * alpha
+    first = alpha if claimed is None else _BOUNDS.of(alpha, "epsilon")
     bound, best = epsilon_lower(counts[0], first, delta).epsilon, choices[0]
     if request.stop_early:
         bound = anytime_epsilon(_looks(tested), first)
@@ -337,7 +338,7 @@ def _outcome(
     detectable = shown = None
     if claimed is not None:
         # Where the test ended early the bound of δ, of a fixed number of outputs, would not hold.
-        shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha) if whole else 0.0
+        shift = delta_lower(counts[1], claimed, _BOUNDS.of(alpha, "delta")) if whole else 0.0
         shown = DeltaBound(value=shift, low=shift, level=request.confidence, epsilon=claimed)
         detectable = detectable_epsilon(counts[0], claimed, first, delta)
         if request.stop_early:
