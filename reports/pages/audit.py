@@ -25,6 +25,7 @@ from ldpaudit.result import AuditResult, Check, Estimate, Note, RunInfo
 from ldpaudit.result.answers import answer_word, is_warning
 from ldpaudit.result.harmless import PHRASE, name, shown
 from ldpaudit.result.numbers import counted_as, number, percent, rows
+from ldpaudit.result.sentence import Sentence
 
 _MOST_NUMBERS: Final = 60
 """More estimates than this are in the JSON result only: the page stays under 300 kB."""
@@ -105,15 +106,13 @@ def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
 
 def _banner(result: AuditResult) -> Banner:
     """Return the decision; the verdict's sentence is without the words that stand before it."""
-    text, start = shown(result.sentence, 3 * PHRASE), wording.headline(result)
-    rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
+    sentence, start = Sentence.read(shown(result.sentence, 3 * PHRASE)), wording.headline(result)
+    rest = sentence.verdict.removeprefix(f"{start}: ").removeprefix("Violation found, ")
     rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
-    rest, power = wording.without_power(rest)
-    rest, called, warning = wording.without_warning(rest)
-    publish = wording.publish_answer(result)
+    power, publish = wording.power_line(sentence), wording.publish_answer(result)
     sentences = (
         (f"{start}.", rest[:1].upper() + rest[1:]),
-        *([(called, warning[:1].upper() + warning[1:])] if warning else []),
+        *wording.warning_lines(sentence),
         *([("Power.", power)] if power else []),
     )
     return Banner(

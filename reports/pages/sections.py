@@ -18,10 +18,11 @@ from ldpaudit.reports.charts.figure import Cell, Dash, Figure, Rule, Table, draw
 from ldpaudit.reports.charts.rows import epsilon_figure, group_figure
 from ldpaudit.reports.pages.page import Section
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
-from ldpaudit.reports.text.wording import audit_name, missing, promise, without_power
+from ldpaudit.reports.text.wording import audit_name, missing, promise
 from ldpaudit.result import AuditResult, Curve, Estimate, Histogram, Score
 from ldpaudit.result.harmless import as_identifier, shown
 from ldpaudit.result.numbers import as_percent, fold, number, rows, share_up
+from ldpaudit.result.sentence import Sentence
 
 REFERENCES: Final = ("prior", "features-only", "ceiling-estimate", "ceiling", "optimum")
 """What attacks are compared with; stored results may have an accuracy of ``ceiling``."""
@@ -255,7 +256,7 @@ def sections_of(result: AuditResult, printer: Printer, place: str = "") -> tuple
         # Where the headline's line has it, it is among the further measurements.
         *(
             []
-            if without_power(result.sentence)[1]
+            if Sentence.read(result.sentence).power
             else [with_numbers(_power(numbers("power")), "power")]
         ),
     )

@@ -38,9 +38,10 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check, Profile
-from ldpaudit.result.answers import WARNING, is_warning, warnings_of
+from ldpaudit.result.answers import is_warning, warnings_of
 from ldpaudit.result.harmless import one_line
 from ldpaudit.result.public import public
+from ldpaudit.result.sentence import WARNING
 from ldpaudit.terminal import GITHUB, others_read, progress_on_terminal, say, stream, words_only
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.files import WholeFiles, write_all
