@@ -48,15 +48,16 @@ from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import AtLevel, Bound, Estimate, Note
 from ldpaudit.result.stated import (
+    CLEAR_GROUP,
+    CLEAR_SHARE,
     EXCESS,
     EXCESS_TITLE,
+    EXCESS_WITH_TRUTH,
     FEATURE_BLIND,
+    ROWS_NEEDED,
+    ROWS_WITH_TRUTH,
 )
 
-CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
-ROWS_NEEDED = "power.rows_needed"
-WITH_TRUTH = "power.with_truth.min_detectable_excess"
-ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 _NEARLY, _HEAD, _GROUP_DRAWS = 1e-9, 4_000, 1000
 _ERROR = 0.05  # How often one of the classes may be smaller than the released labels say.
 _SHARES_IMPLY = "the claimed channel made the released labels: their shares imply the true ones"
@@ -286,7 +287,7 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
         return
     claimed, given = Claimed(sizes, channel, limit), (_SHARES_IMPLY,)
     yield Estimate.estimated(
-        WITH_TRUTH,
+        EXCESS_WITH_TRUTH,
         "Smallest excess ε found with 90 % power if the true labels were given",
         claimed.smallest_excess(level),
         unit="nats",

@@ -18,6 +18,7 @@ from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.seeds import COUNTED, Outcomes, generators, try_all, written_seeds
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 from ldpaudit.result import Estimate, Note
+from ldpaudit.result.stated import SEEDS
 
 MIN_ROWS: Final = 100
 _ALIKE: Final = "rows with the same true label are independent and alike"
@@ -55,7 +56,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     numbers = None if shared is None else shared.numbers
     found = try_all(outcomes, counted, others, columns, progress, numbers)
     yield Estimate.upper_bound(
-        "seeds.p_value",
+        SEEDS,
         "Noise that anybody can compute (p-value)",
         max(found.p_value, SMALLEST_P_VALUE),
         plan.confidence,

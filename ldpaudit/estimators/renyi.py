@@ -37,7 +37,7 @@ from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 # The orders α that audits look at.
-ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+AUDITED_ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TUNING_SHARE = 0.15
 FEWEST_ROWS = 50  # held-out rows that each side must have
 SCALES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3)
@@ -276,7 +276,7 @@ def split_scores(
 
 
 def bounds_on(
-    tuning: Scores, test: Scores, orders: Sequence[float] = ORDERS
+    tuning: Scores, test: Scores, orders: Sequence[float] = AUDITED_ORDERS
 ) -> tuple[RenyiBound, ...]:
     """Prepare a certified lower bound on D_α(P‖Q) for each order; each holds at its own level.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.claimed_epsilon import is_conditional
-from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
+from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.receipt.words import sentence as replayed
@@ -14,7 +14,13 @@ from ldpaudit.result import Check, Verdict, holding_up
 from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result.sentence import Sentence
-from ldpaudit.result.stated import INSIDER, OUTSIDER
+from ldpaudit.result.stated import (
+    CLEAR_GROUP,
+    CLEAR_SHARE,
+    EXCESS,
+    INSIDER,
+    OUTSIDER,
+)
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (
@@ -109,7 +115,7 @@ def _exact(case: Case) -> str:
 
 def _reassurance(start: str, checks: Sequence[Check], case: Case) -> Sentence:
     claimed = next((c for c in checks if c.id == _CLAIM and c.verdict == "pass"), None)
-    power, epsilon = case.evidence.estimates.get(POWER), case.claim.epsilon
+    power, epsilon = case.evidence.estimates.get(EXCESS), case.claim.epsilon
     if claimed is None or epsilon is None or claimed.observed is None or power is None:
         return Sentence(f"{start}every check of the policy is met")
     if power.value == 0:
@@ -124,7 +130,7 @@ def _reassurance(start: str, checks: Sequence[Check], case: Case) -> Sentence:
     staged, where = case.claim.offers(StagedLabel), ""
     if staged is not None:
         where = f" in the first of {staged.stages} stages, the only one bounded"
-    known = [name for name in claimed.evidence if name in case.evidence.bounds and name != POWER]
+    known = [name for name in claimed.evidence if name in case.evidence.bounds and name != EXCESS]
     sure = not known or any(not is_conditional(case.evidence, name) for name in known)
     kind = "certified" if sure else "estimated"
     if math.isinf(noticed):

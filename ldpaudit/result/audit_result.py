@@ -36,7 +36,6 @@ Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
 PlugInKind = Literal["attack", "audit", "mechanism", "reader"]
-Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]

@@ -34,8 +34,46 @@ COUNTED_ROWS: Final = "assumptions.counted_rows"
 CHANGED_ROWS: Final = "assumptions.changed_rows"
 SELECTED: Final = "assumptions.selected"
 
+CHANNEL_CONSISTENCY: Final = "mechanism.channel_consistency"
+MARGINAL_CONSISTENCY: Final = "mechanism.marginal_consistency"
+DECLARED_EPSILON: Final = "mechanism.epsilon"
+SEEDS: Final = "seeds.p_value"
+
+# What could have been found: an excess that all rows share, rows in the clear; with how many rows.
 EXCESS = "power.min_detectable_excess"
 EXCESS_TITLE = "Smallest excess ε found with 90 % power"
+CLEAR_SHARE: Final = "power.smallest_clear_share"
+CLEAR_GROUP: Final = "power.smallest_clear_group"
+ROWS_NEEDED: Final = "power.rows_needed"
+# The same of a release without true labels, if they were given.
+EXCESS_WITH_TRUTH: Final = "power.with_truth.min_detectable_excess"
+ROWS_WITH_TRUTH: Final = "power.with_truth.rows_needed"
+
+# Of columns: by which a person is recognised, and what they show of the labels.
+INDICES: Final = "columns.indices"
+IDENTIFIERS: Final = "columns.identifiers"
+TEXTS: Final = "columns.texts"
+DATES: Final = "columns.dates"
+UNREAD: Final = "columns.unread"
+TRUTH_INSIDE: Final = "columns.truth"
+DECIDED: Final = "columns.decided"
+DECIDING: Final = "columns.deciding"
+LAGGED: Final = "columns.lagged"
+READ_OFF: Final = "columns.read_off"
+ONE_LABEL: Final = "columns.one_label"
+TOLD: Final = "columns.told"
+POSITION: Final = "columns.position"
+ORDERED: Final = "columns.ordered"
+ROW_ORDER: Final = "columns.row_order"
+
+# J(τ) and E[ν]; those in a learned metric have a name of their own.
+EXCEEDANCE: Final = "instance_loss.exceedance"
+EXCEEDANCE_LEARNED: Final = "instance_loss.exceedance_learned"
+MEAN_LOSS: Final = "instance_loss.mean"
+MEAN_LOSS_LEARNED: Final = "instance_loss.mean_learned"
+MEAN_LOSS_LOWER: Final = "instance_loss.mean_lower"
+
+RELEASE_CURVE: Final = "renyi.release"
 
 INSIDER = "mechanism.epsilon_lower"
 SUBGROUPS = "mechanism.subgroup_epsilon_lower"

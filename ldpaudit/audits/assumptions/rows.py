@@ -246,9 +246,6 @@ def equal_share(context: AuditContext) -> float:
     return share if share >= _WORTH_SAYING else 0.0
 
 
-BOUND: Final = "mechanism.shared_noise_epsilon_lower"
-
-
 @remembered("rows.neighbours")
 def neighbour_counts(context: AuditContext) -> GuessCounts | None:
     """Return how often a neighbour's noise reveals the true label; None where none is shared."""

@@ -47,10 +47,16 @@ from ldpaudit.estimators.instance_loss import (
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Bound, Curve, Estimate, Histogram, Note
-from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.result.stated import (
+    EXCEEDANCE,
+    EXCEEDANCE_LEARNED,
+    FEATURE_BLIND,
+    INDEPENDENT,
+    MEAN_LOSS_LEARNED,
+    MEAN_LOSS_LOWER,
+)
 
 AUDIT_ID = "instance-loss"
-MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"
 _NEIGHBOURS = "Busa-Fekete et al. (2023), Theorem 6.6, with exact binomial intervals"
 _DUAL = "Busa-Fekete et al. (2023), Corollary 6.3; Nguyen, Wainwright & Jordan (2010), Eq. (9)"
 _QUANTILES = (50, 90, 99)
@@ -101,10 +107,10 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     learned, by = _Loss(other, modelled, neighborhoods(other, modelled), budget), "by neighbours in"
     mean, curve = next(learned.means()), learned.averaged
     curve = curve.model_copy(
-        update={"id": f"{EXCEEDANCE}_learned", "title": f"J(τ) {by} a learned metric"}
+        update={"id": EXCEEDANCE_LEARNED, "title": f"J(τ) {by} a learned metric"}
     )
     title = f"Mean loss E[ν], {by} a learned metric"
-    yield mean.model_copy(update={"id": f"{MEAN}_learned", "title": title})
+    yield mean.model_copy(update={"id": MEAN_LOSS_LEARNED, "title": title})
     yield curve
     yield from learned.bounds(curve)
 
@@ -367,7 +373,7 @@ def _certified(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
     bound = certified_mean_loss(data, rng=context.rng("instance-loss", "certificate"))
     level, n = context.plan.confidence, len(bound.values)
     shown = Estimate.lower_bound(
-        "instance_loss.mean_lower",
+        MEAN_LOSS_LOWER,
         "Mean loss E[ν], certified",
         bound.at(1 - level),
         level,

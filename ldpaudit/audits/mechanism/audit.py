@@ -55,10 +55,13 @@ from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Bound, Curve, Estimate, Note
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import (
+    CHANNEL_CONSISTENCY,
+    DECLARED_EPSILON,
     FEATURE_BLIND,
     INDEPENDENT,
     INSIDER,
     LATTICE,
+    MARGINAL_CONSISTENCY,
     NOT_DERIVED,
     OUTSIDER,
     RARE_CLASSES,
@@ -152,7 +155,7 @@ def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
     """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
     if claim.epsilon is not None:
         yield Estimate.exact(
-            "mechanism.epsilon",
+            DECLARED_EPSILON,
             "Declared ε",
             claim.epsilon,
             axis="epsilon",
@@ -498,7 +501,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
         )
         title = "Released shares against the declaration (p-value)"
-        yield _p_value(context, ("mechanism.marginal_consistency", title), p_values[0], words)
+        yield _p_value(context, (MARGINAL_CONSISTENCY, title), p_values[0], words)
     if context.release.truth is not None:
         counts = label_counts(context)
         test = channel_consistency(counts, channel.matrix, alpha)
@@ -514,7 +517,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             f"tests of {test.cells} entries of the channel, Bonferroni; each has half"
         )
         title = "Counts against the declared channel (p-value)"
-        names = ("mechanism.channel_consistency", title)
+        names = (CHANNEL_CONSISTENCY, title)
         yield _p_value(context, names, test.p_value, words)
         yield Estimate.lower_bound(
             "mechanism.inconsistent_entries",

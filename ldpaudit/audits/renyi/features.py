@@ -27,7 +27,7 @@ from ldpaudit.device import device_for
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import (
-    ORDERS,
+    AUDITED_ORDERS,
     Scores,
     bounds_on,
     calibration_error,
@@ -167,8 +167,8 @@ def double_rr_curves(context: AuditContext, compared: Iterable[Part]) -> Iterato
         title="Floor: the label alone, dummy features",
         kind="exact",
         axis="divergence",
-        x=ORDERS,
-        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in ORDERS),
+        x=AUDITED_ORDERS,
+        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in AUDITED_ORDERS),
         x_label=X_LABEL,
         unit="nats",
         method="the label alone, with dummy features, reveals at least this at the declared "
@@ -280,7 +280,7 @@ def _of_label(context: AuditContext, sides: _Sides, label: int, labels: int) -> 
     )
     scores = Scores(model.log_ratio(p[half_p:]), model.log_ratio(q[half_q:]))
     tuning, test = split_scores(scores, rng=rng)
-    points, bounds = renyi_points(test, ORDERS), bounds_on(tuning, test, ORDERS)
+    points, bounds = renyi_points(test, AUDITED_ORDERS), bounds_on(tuning, test, AUDITED_ORDERS)
     return Measured(bounds, points, calibration_error(test), len(test.p) + len(test.q))
 
 

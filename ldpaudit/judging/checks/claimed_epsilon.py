@@ -5,15 +5,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ldpaudit import error_budget
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result.numbers import against, number
 from ldpaudit.result.stated import (
     CHANGED_ROWS,
+    CHANNEL_CONSISTENCY,
+    DECLARED_EPSILON,
+    EXCESS,
     FEATURE_BLIND_TEST,
     INSIDER,
+    MARGINAL_CONSISTENCY,
     NOT_DERIVED,
     NOT_KNOWN,
     SELECTED,
@@ -23,11 +27,7 @@ from ldpaudit.result.stated import (
     shares,
 )
 
-CONSISTENCY: Final[tuple[str, ...]] = (
-    "mechanism.channel_consistency",
-    "mechanism.marginal_consistency",
-)
-_DECLARED = "mechanism.epsilon"
+CONSISTENCY: Final[tuple[str, ...]] = (CHANNEL_CONSISTENCY, MARGINAL_CONSISTENCY)
 _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""
 _REFUTED = (
@@ -90,7 +90,7 @@ def claimed_epsilon(case: Case, _: Any) -> Draft | None:
     estimates, circumstances = case.evidence.estimates, case.circumstances
     beyond = beyond_the_policy(
         *(case.policy.claim, case.claim.epsilon, "", circumstances.columns),
-        evidence=(_DECLARED,) if _DECLARED in estimates else (),
+        evidence=(DECLARED_EPSILON,) if DECLARED_EPSILON in estimates else (),
     )
     return beyond if beyond is not None or case.by_strata else _measured(case)
 
@@ -183,7 +183,7 @@ def _measured(case: Case) -> Draft:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
-    ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
+    ids = (*proofs, EXCESS) if EXCESS in evidence.estimates else tuple(proofs)
     return drafted(test, ids, limit, failure=failure)
 
 
@@ -209,7 +209,7 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
 def _weakness(case: Case, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
     evidence, estimates = case.evidence, case.evidence.estimates
-    power = estimates.get(POWER)
+    power = estimates.get(EXCESS)
     if (doubt := _doubt(case)) is not None:
         return doubt
     if power is None:

@@ -12,9 +12,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.receipt.found import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
-
-POWER = "power.min_detectable_excess"
-CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
+from ldpaudit.result.stated import EXCESS
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Evidence:
 
     def undetected_excess(self, alpha: float) -> float | None:
         """Return the smallest excess ε found with 90 % power at error probability ``alpha``."""
-        return self.at(POWER, alpha)
+        return self.at(EXCESS, alpha)
 
     def at(self, name: str, alpha: float) -> float | None:
         """Return a number at error probability ``alpha``.
