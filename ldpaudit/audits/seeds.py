@@ -40,9 +40,9 @@ def _unavailable(context: AuditContext) -> str | None:
 def _parts(context: AuditContext) -> Iterator[Part]:
     release, plan = context.release, context.plan
     most, written = _TRIED[plan.effort]
-    counted = most if plan.seeds_tried is None else plan.seeds_tried
-    others, alone = written_seeds(counted, plan.made_on)[:written], release.truth is None
-    total = counted + len(others)
+    consecutive = most if plan.seeds_tried is None else plan.seeds_tried
+    others, alone = written_seeds(consecutive, plan.made_on)[:written], release.truth is None
+    total = consecutive + len(others)
 
     def progress(done: int) -> None:
         left = timedelta(seconds=round((total - done) * _SECONDS_PER_SEED))
@@ -54,7 +54,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     columns = {name: head for name, head in heads.items() if len(head) <= len(release)}
     shared = context.run.shared
     numbers = None if shared is None else shared.numbers
-    found = try_all(outcomes, counted, others, columns, progress, numbers)
+    found = try_all(outcomes, consecutive, others, columns, progress, numbers)
     yield Estimate.upper_bound(
         SEEDS,
         "Noise that anybody can compute (p-value)",

@@ -323,8 +323,7 @@ def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
         return "Not measured: this audit was not asked for."
     if record.status == "ran":
         return "Not measured: the audit ran but this does not apply to the release."
-    words = {"skipped": "was skipped", "stopped": "was stopped before it was done"}
-    word = words.get(record.status, "could not be finished")
+    word = "was skipped" if record.status == "skipped" else "was stopped before it was done"
     reason = shown(record.reason).rstrip(".")
     return f"Not measured: the audit {word}{': ' + reason if reason else ''}."
 

@@ -283,14 +283,14 @@ class _Loss:
                 title, words = f"Loss, percentile {percent}", f"{percent} % of queries lose less"
                 found.append((f"quantile-{percent}", title, value, words))
         for name, title, value, words in found:
-            counted = name != "label_mean"
+            by_queries = name != "label_mean"
             yield Estimate.estimated(
                 f"instance_loss.{name}",
                 title,
                 float(value),
                 unit="nats",
-                n=len(self.asked.queries) if counted else None,
-                method=f"{words}; {self.method}" if counted else words,
+                n=len(self.asked.queries) if by_queries else None,
+                method=f"{words}; {self.method}" if by_queries else words,
                 assumptions=self.given,
                 reference=_NEIGHBOURS,
             )

@@ -162,7 +162,7 @@ def _epsilon(case: NodeCase) -> Draft | None:
             case.epsilon,
             (REPLAYED,),
             lambda _: answer,
-            counted=True,
+            no_test=True,
         )
     stated = None if case.policy.claim is None else case.policy.claim.epsilon
     limit = stated if case.epsilon is None else case.epsilon

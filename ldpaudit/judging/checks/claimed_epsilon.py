@@ -119,7 +119,7 @@ def beyond_the_policy(
     value, allowed = against(round(epsilon, _DIGITS), most, "up")
     place = f" {extent}" if extent else ""
     reason = f"ε = {value} is declared{place}, and the policy allows {allowed}{claim.limit.words}"
-    return drafted(Answer("fail", epsilon, reason), evidence, most, counted=True)
+    return drafted(Answer("fail", epsilon, reason), evidence, most, no_test=True)
 
 
 def _measured(case: Case) -> Draft:

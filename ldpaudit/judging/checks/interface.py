@@ -154,8 +154,8 @@ class Draft:
     """The answer at a one-sided error probability; a failure at one stays one at a larger."""
     own_error: float | None = None
     """The error probability of a check that takes no part in the correction for several."""
-    counted: bool = False
-    """Whether it says what is there, as counted or measured.
+    no_test: bool = False
+    """Whether it says what is there, as it was counted or measured, and tests nothing.
 
     It takes no share of the error probability then, and has no confidence.
     """
@@ -178,7 +178,7 @@ def drafted(
     limit: float | None = None,
     question: str = "",
     *,
-    counted: bool = False,
+    no_test: bool = False,
     failure: Callable[[float], Answer | None] | None = None,
 ) -> Draft:
     """Return a check whose row of the table adds its name, its level and what is left open here.
@@ -186,4 +186,4 @@ def drafted(
     ``test``: the answer by error probability, or the same one at each.
     """
     asked = (lambda _: test) if isinstance(test, Answer) else test
-    return Draft("", "", question, limit, evidence, asked, counted=counted, failure=failure)
+    return Draft("", "", question, limit, evidence, asked, no_test=no_test, failure=failure)

@@ -78,7 +78,7 @@ class Row:
     """The audit behind it, where it looks at one's numbers alone."""
     level: CheckLevel | None = None
     """Where no section of the policy asks for it."""
-    counted: bool = False
+    no_test: bool = False
     """As in a draft."""
     own_error: float | None = None
     """As in a draft."""
@@ -101,7 +101,7 @@ class Row:
         asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
         if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None
-        found = drafted(Answer("inconclusive", None, "nothing was looked for"), counted=True)
+        found = drafted(Answer("inconclusive", None, "nothing was looked for"), no_test=True)
         level = getattr(case.policy.checks, name.replace("-", "_")).level
         return replace(self._of(found, name, level), own_error=None)
 
@@ -111,7 +111,7 @@ class Row:
             id=name,
             level=level,
             question=found.question or self.question,
-            counted=found.counted or self.counted,
+            no_test=found.no_test or self.no_test,
             own_error=self.own_error,
         )
 
@@ -128,13 +128,13 @@ def draft_checks(case: Case) -> list[Draft]:
 
 def _as_proven(name: str, draft: Draft | None, case: Case) -> Draft | None:
     """Return the check of a release whose noise is proven: no test of the noise counts any more."""
-    beyond = name == "claimed-epsilon" and draft is not None and draft.counted
+    beyond = name == "claimed-epsilon" and draft is not None and draft.no_test
     if draft is None or name not in TESTS_OF_NOISE or beyond:
         return draft  # More is declared than the policy allows, whatever was drawn.
     if name == "claimed-epsilon" and case.claim.epsilon == math.inf:
         return draft  # Labels that are released as they are: it promises nothing about these.
     answer = Answer("pass", None, "the noise was drawn again, and every label is as drawn")
-    return replace(draft, test=lambda _: answer, failure=None, counted=True, evidence=(REPLAYED,))
+    return replace(draft, test=lambda _: answer, failure=None, no_test=True, evidence=(REPLAYED,))
 
 
 def audit_behind(check: str) -> str | None:
@@ -148,7 +148,7 @@ def left_out_columns(declared: DeclaredColumns | None, audited: int) -> Draft | 
         return None
     was = "was" if audited == 1 else "were"
     reason = f"{audited} of {declared.count} private columns {was} audited"
-    found = drafted(Answer("fail", None, reason), counted=True)
+    found = drafted(Answer("fail", None, reason), no_test=True)
     return replace(
         found, id=PRIVATE_COLUMNS, level="warn", question=CHECKS[PRIVATE_COLUMNS].question
     )
@@ -171,7 +171,7 @@ def _unrelated(case: Case, _: Any) -> Draft | None:
     if not case.circumstances.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
-    return drafted(Answer("inconclusive", None, reason), counted=True)
+    return drafted(Answer("inconclusive", None, reason), no_test=True)
 
 
 def _replay(case: Case, section: Any) -> Draft | None:
@@ -180,11 +180,11 @@ def _replay(case: Case, section: Any) -> Draft | None:
         if not section.required:
             return None
         why = "the release has no receipt, or its key was not given with the true labels"
-        return drafted(Answer("inconclusive", None, why), counted=True)
+        return drafted(Answer("inconclusive", None, why), no_test=True)
     share = found.columns[0].equal / max(found.columns[0].rows, 1) if found.columns else None
     ids, words = (REPLAYED,) if found.columns else (), reason(found)
     if found.status != "changed":
-        return drafted(Answer(outcome(found), share, words), ids, counted=True)
+        return drafted(Answer(outcome(found), share, words), ids, no_test=True)
     return drafted(lambda alpha: Answer(outcome(found, alpha), share, words), ids)
 
 
@@ -279,7 +279,7 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
         exact = evidence.at(_FEATURES_EXACT, 0.0)
         reason = "the declared σ is too small for the ε and δ that are claimed for the features"
         ids = (_FEATURES_EXACT,) if exact is not None else ()
-        return drafted(Answer("fail", exact, reason), ids, limit, counted=True)
+        return drafted(Answer("fail", exact, reason), ids, limit, no_test=True)
     amount = evidence.estimates.get(FEATURE_NOISE)
     if amount is None:
         return None
@@ -610,16 +610,16 @@ CHECKS: Final[Mapping[str, Row]] = {
         level="warn",
     ),
     "cells-read": Row(
-        "Was every cell of the columns read as what it is?", _unread, level="warn", counted=True
+        "Was every cell of the columns read as what it is?", _unread, level="warn", no_test=True
     ),
     "truth-fits": Row(
-        "Do the true labels belong to the released rows?", _unrelated, level="error", counted=True
+        "Do the true labels belong to the released rows?", _unrelated, level="error", no_test=True
     ),
     "min-rows": Row(
         "Has the release as many rows as the policy asks for?",
         _min_rows,
         level="error",
-        counted=True,
+        no_test=True,
     ),
     "replay": Row(
         "Is every released label what the declared mechanism draws with the committed key?",
@@ -631,7 +631,7 @@ CHECKS: Final[Mapping[str, Row]] = {
     "undetected-excess": Row(
         "How large an excess over the claimed ε could this audit have missed?",
         _undetected_excess,
-        counted=True,
+        no_test=True,
     ),
     "claimed-channel": Row(
         "Are the released labels distributed as the claimed mechanism makes them (p-value)?",
@@ -651,10 +651,10 @@ CHECKS: Final[Mapping[str, Row]] = {
     "features-reveal-label": Row(
         "Do the features alone reveal the labels, whatever the noise?",
         _features_reveal,
-        counted=True,
+        no_test=True,
     ),
     "identifiers": Row(
-        "Are there columns that may lead back to a person?", _identifiers, counted=True
+        "Are there columns that may lead back to a person?", _identifiers, no_test=True
     ),
     "guessable-seed": Row(
         "Can anybody compute the noise, from a common seed or a checksum (p-value)?",
@@ -686,7 +686,7 @@ CHECKS: Final[Mapping[str, Row]] = {
         "Is one person's label released several times, each time with fresh noise?",
         _composition,
         "assumptions",
-        counted=True,
+        no_test=True,
         where_found=True,
     ),
     "instance-loss-exceedance": Row("", _exceedance, "instance-loss"),
