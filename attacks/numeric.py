@@ -152,9 +152,11 @@ class NumericAttacker:
     coding: NumericCoding
 
     def guess(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
-        """Return the guesses of every reference and attack."""
-        # ``released``: numbers, float64 of shape (n,). ``features``: P(group of labels | features)
-        # of a model fitted on other people, float64 of shape (n, c).
+        """Return the guesses of every reference and attack.
+
+        ``released``: numbers, float64 of shape (n,). ``features``: P(group of labels | features)
+        of a model fitted on other people, float64 of shape (n, c).
+        """
         starts = range(0, len(released), _BLOCK)
         blocks = [self._block(released[i : i + _BLOCK], features[i : i + _BLOCK]) for i in starts]
         return {
@@ -263,9 +265,11 @@ def row_values(
     width: float,
     rounding: float,
 ) -> dict[str, Values]:
-    """Score the guesses of every reference and attack on one fold."""
-    # ``truth``, ``bins``: true labels and their groups, of shape (n,). ``width``: of the declared
-    # range. ``rounding``: how near an exact guess must be.
+    """Score the guesses of every reference and attack on one fold.
+
+    ``truth``, ``bins``: true labels and their groups, of shape (n,). ``width``: of the declared
+    range. ``rounding``: how near an exact guess must be.
+    """
     baseline = (guesses["prior"]["point"] - truth) ** 2
     features_right = guesses["features-only"]["bins"] == bins
     reach = {name: (share + _ROUNDING) * width for name, share in TOLERANCES.items()}

@@ -398,9 +398,11 @@ def _calibration(
     distance: Callable[[float, float, float], float],
     alpha: float | None = None,
 ) -> float:
-    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins."""
-    # Without ``alpha`` the interval is the observed share. Given the confidences and the bins'
-    # rows, the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
+    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins.
+
+    Without ``alpha`` the interval is the observed share. Given the confidences and the bins'
+    rows, the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
+    """
     total = 0.0
     for b in np.flatnonzero(fold.confidence_rows):
         n, correct = int(fold.confidence_rows[b]), int(fold.confidence_correct[b])

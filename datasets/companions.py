@@ -57,14 +57,15 @@ class UnknownIdError(InputError):
 
 @dataclass(frozen=True)
 class Truth:
-    """The true labels in the release's row order."""
+    """The true labels in the release's row order.
 
-    # ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
-    # theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
-    # release; ``remark`` says how the file was read, where that is not as usual. ``table`` is where
-    # they were read, with the columns in ``as_text`` as texts; None for a column of the release.
-    # ``order``, int64 (n,): the row of the table that each row is; None: the same row. ``sampled``:
-    # whether only these rows of the release are read.
+    ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
+    theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
+    release; ``remark`` says how the file was read, where that is not as usual. ``table`` is where
+    they were read, with the columns in ``as_text`` as texts; None for a column of the release.
+    ``order``, int64 (n,): the row of the table that each row is; None: the same row. ``sampled``:
+    whether only these rows of the release are read.
+    """
 
     labels: LabelColumn | FloatArray
     column: str | None
@@ -88,12 +89,14 @@ def read_truth(
     files: FileOptions = AS_FOUND,
     looked_at: npt.NDArray[np.int64] | None = None,
 ) -> Truth:
-    """Read the true labels of a release of ``rows`` rows."""
-    # A bare array or Series is in the release's row order, as is a table without ``identifiers``,
-    # the release's ids. Labels are in ``truth_column``; default: the column called as the released
-    # ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
-    # mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for
-    # all.
+    """Read the true labels of a release of ``rows`` rows.
+
+    A bare array or Series is in the release's row order, as is a table without ``identifiers``,
+    the release's ids. Labels are in ``truth_column``; default: the column called as the released
+    ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
+    mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for
+    all.
+    """
     table, bare = open_truth(source, files)
     join = identifiers is not None and not bare
     name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
@@ -379,9 +382,11 @@ def open_companions(
     files: FileOptions = AS_FOUND,
     looked_at: npt.NDArray[np.int64] | None = None,
 ) -> tuple[Companion, ...]:
-    """Open the tables that come with a release of ``rows`` rows and ``names``, by role."""
-    # The original features have the release's row order, or are joined on the id; the other tables
-    # hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
+    """Open the tables that come with a release of ``rows`` rows and ``names``, by role.
+
+    The original features have the release's row order, or are joined on the id; the other tables
+    hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
+    """
     found = []
     for role, source in sources.items():
         if source is None:

@@ -39,13 +39,14 @@ _ENTRIES, _FEWEST_NUMBERS, _MOST_NUMBERS = 6_400_000, 8, 128
 
 @dataclass
 class EncodedFeatures:
-    """Encoded feature columns of ``rows`` rows, with the column that each came from."""
+    """Encoded feature columns of ``rows`` rows, with the column that each came from.
 
-    # ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
-    # cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
-    # columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
-    # and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
-    # categorical, its place in that block, and what it says.
+    ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
+    cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
+    columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
+    and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
+    categorical, its place in that block, and what it says.
+    """
 
     rows: int
     numeric: list[Float32Array] = field(default_factory=list)
@@ -115,8 +116,10 @@ class EncodedFeatures:
 def encode_features(
     columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
 ) -> EncodedFeatures:
-    """Encode feature columns in turn, so that few are in memory at a time."""
-    # ``names``: all columns of the file, among which a message gives the place of one.
+    """Encode feature columns in turn, so that few are in memory at a time.
+
+    ``names``: all columns of the file, among which a message gives the place of one.
+    """
     encoded = EncodedFeatures(rows)
     for name, column in columns:
         with of_column(name, names):

@@ -97,13 +97,14 @@ _LARGE: Final = 1 << 26
 
 @dataclass(frozen=True)
 class ReadReport:
-    """A release as it was read, and what its reader should know about it."""
+    """A release as it was read, and what its reader should know about it.
 
-    # ``release``, Release. ``warnings``, tuple of str: signs of a mistake, such as a true label
-    # left among the features. They hold no name and no value, so they may be shown in a report.
-    # ``test``, LabelledRows or None: the test rows, if any. ``remarks``, tuple of str: how files
-    # are read, in words, if that was detected and is unusual. ``people``, array of shape (n,) or
-    # None: what ``keyed`` made of the ids; None where it was not asked for.
+    ``release``, Release. ``warnings``, tuple of str: signs of a mistake, such as a true label
+    left among the features. They hold no name and no value, so they may be shown in a report.
+    ``test``, LabelledRows or None: the test rows, if any. ``remarks``, tuple of str: how files
+    are read, in words, if that was detected and is unusual. ``people``, array of shape (n,) or
+    None: what ``keyed`` made of the ids; None where it was not asked for.
+    """
 
     release: Release
     warnings: tuple[str, ...] = ()
@@ -115,9 +116,11 @@ class ReadReport:
 def open_source(
     source: Any, projection: int | None = None, files: FileOptions = AS_FOUND
 ) -> TableSource:
-    """Open a path, a URL, a table in memory, or a sparse matrix with labels."""
-    # What has been opened already is returned as it is. ``projection``: the columns that sparse
-    # features become; ``files``: how text files are written.
+    """Open a path, a URL, a table in memory, or a sparse matrix with labels.
+
+    What has been opened already is returned as it is. ``projection``: the columns that sparse
+    features become; ``files``: how text files are written.
+    """
     if isinstance(source, TableSource):
         return source
     sparse = open_sparse(source, projection)
@@ -410,8 +413,10 @@ class _Cells:
 def _read_special(
     table: TableSource, roles: Roles, claimed: _Claimed, memory: int | None, *, joined: bool
 ) -> _Cells:
-    """Read the columns that are no features (InputError where there are no rows)."""
-    # ``joined``: the rows are joined with those of other releases, so all are needed.
+    """Read the columns that are no features (InputError where there are no rows).
+
+    ``joined``: the rows are joined with those of other releases, so all are needed.
+    """
     rows, looked_at = _looked_at(table, roles, memory, joined=joined or claimed.bag is not None)
     used = {*roles.special, *roles.features, claimed.bag}
     left_out = tuple(name for name in table.names if name not in used)
@@ -441,8 +446,10 @@ def _known(
     numeric: bool,
     text: bool,
 ) -> Truth | None:
-    """Return the true labels that are given, or that the release holds; None without any."""
-    # ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
+    """Return the true labels that are given, or that the release holds; None without any.
+
+    ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
+    """
     if truth is not None:
         return read_truth(
             truth,

@@ -43,10 +43,12 @@ NOT_HERE: Final = ". One of another package is known once that package is instal
 
 
 def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
-    """Import ``MODULE:NAME``, or ``FILE.py:NAME``."""
-    # ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules
-    # are searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its
-    # kind, ``"CLASS"``.
+    """Import ``MODULE:NAME``, or ``FILE.py:NAME``.
+
+    ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules
+    are searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its
+    kind, ``"CLASS"``.
+    """
     module_name, colon, attribute = name.rpartition(":")
     if not (colon and module_name and attribute):
         raise InputError(f"The {what} must be given as MODULE:{kind} or FILE.py:{kind}.")

@@ -295,8 +295,10 @@ def plan_of(
 
 
 def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
-    """Return the seed of an audit: that of the options, else one derived from the release."""
-    # ``sha256`` is the released file's; None, for a table in memory, gives 0.
+    """Return the seed of an audit: that of the options, else one derived from the release.
+
+    ``sha256`` is the released file's; None, for a table in memory, gives 0.
+    """
     if isinstance(options.rng, np.random.Generator):
         return seed_from(options.rng)
     seed: Any = options.rng

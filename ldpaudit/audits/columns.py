@@ -220,8 +220,10 @@ def _places(counts: FloatArray | IndexArray) -> tuple[IntArray, int]:
 def _of_columns(
     context: AuditContext, labels: Labels, rows: IndexArray, looked_at: dict[int, Values]
 ) -> Iterator[Part]:
-    """Yield what single columns show: of their row's label, of rows near by, of some people."""
-    # ``looked_at``: arrays of single columns, by their places among all of the release's.
+    """Yield what single columns show: of their row's label, of rows near by, of some people.
+
+    ``looked_at``: arrays of single columns, by their places among all of the release's.
+    """
     release, known = context.release, labels.most_equal is None
     places, arrays = list(looked_at), list(looked_at.values())
     codes, surveyed = labels.codes[rows], release.columns

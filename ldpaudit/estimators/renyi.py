@@ -95,13 +95,14 @@ class CellMap:
 
 @dataclass(frozen=True)
 class ClippedCritic:
-    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent."""
+    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent.
 
-    # The floor is so low that it costs nothing, so high that every power is finite.
-    # ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
-    # ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
-    # the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
-    # in nats.
+    The floor is so low that it costs nothing, so high that every power is finite.
+    ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
+    ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
+    the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
+    in nats.
+    """
 
     order: float
     tangent: bool

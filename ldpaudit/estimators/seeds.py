@@ -127,10 +127,11 @@ def written_seeds(consecutive: int, made_on: datetime.date | None = None) -> lis
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What the noise did to rows in their order."""
+    """What the noise did to rows in their order.
 
-    # ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike,
-    # unless the noise can be computed; ``strata``, int64 array of shape (n,).
+    ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike,
+    unless the noise can be computed; ``strata``, int64 array of shape (n,).
+    """
 
     hits: BoolArray
     strata: IndexArray

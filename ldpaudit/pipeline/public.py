@@ -40,8 +40,10 @@ def public_facts(
     *,
     power: bool = True,
 ) -> PublicFacts:
-    """Return what everybody may see of one private column; ``context`` has all of its rows."""
-    # ``power``: whether to state the excess that true labels would show.
+    """Return what everybody may see of one private column; ``context`` has all of its rows.
+
+    ``power``: whether to state the excess that true labels would show.
+    """
     release, truth = released_alone(context.release), context.release.truth is not None
     claim = claim_alone(release)
     noisy, replayed = has_noisy_features(claim), context.replay is not None
@@ -124,9 +126,11 @@ def questions(
     replayed: bool = False,
     noisy: bool = False,
 ) -> tuple[Question, ...]:
-    """Return what a policy asks of a file, and which violations it accepts there on a day."""
-    # ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
-    # ``noisy``: whether noise is claimed of the features; else nothing is asked of it.
+    """Return what a policy asks of a file, and which violations it accepts there on a day.
+
+    ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
+    ``noisy``: whether noise is claimed of the features; else nothing is asked of it.
+    """
     accepted = {
         waiver.check: waiver.expires.isoformat()
         for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)

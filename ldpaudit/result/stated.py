@@ -98,10 +98,12 @@ _PROOFS: Final[Mapping[str, str]] = {
 
 
 def shares(found: Collection[str]) -> dict[str, float]:
-    """Return the share of each proof that an audit has; they sum to at most 1."""
-    # With true labels the shares are fixed, whichever proofs there are, and the release-only bound
-    # has none: it is the one to lean on where there are no true labels.
-    # ``found``: ids of the audit's bounds and tests.
+    """Return the share of each proof that an audit has; they sum to at most 1.
+
+    With true labels the shares are fixed, whichever proofs there are, and the release-only bound
+    has none: it is the one to lean on where there are no true labels.
+    ``found``: ids of the audit's bounds and tests.
+    """
     if not _PROOFS.keys().isdisjoint(found):
         split = PROOFS_OF_NUMBERS if LATTICE in found else PROOFS
         proofs = {**_PROOFS, LATTICE: "lattice"}

@@ -205,9 +205,11 @@ def group_figure(
     table: Table,
     rules: Sequence[Rule] = (),
 ) -> Figure:
-    """Return numbers with their intervals, each in a row of its own, in groups."""
-    # ``titles`` are the key, the title, and what the axis shows. As many groups are drawn as there
-    # is room for; a name of "" gives a group no heading. Rules outside the axis are left out.
+    """Return numbers with their intervals, each in a row of its own, in groups.
+
+    ``titles`` are the key, the title, and what the axis shows. As many groups are drawn as there
+    is room for; a name of "" gives a group no heading. Rules outside the axis are left out.
+    """
     key, title, axis_title = titles
     rows: list[Row] = []
     spoken: list[str] = []
@@ -292,9 +294,11 @@ class Bar:
 def bars_figure(
     names: tuple[str, str, str], unit: str, rows: Sequence[Bar], table: Table
 ) -> Figure:
-    """Return a mark for each row over an axis in ``unit``; an infinite number has none."""
-    # ``names`` are the key, the title and the description. Numbers that are a hundred times apart
-    # stand on a logarithmic axis.
+    """Return a mark for each row over an axis in ``unit``; an infinite number has none.
+
+    ``names`` are the key, the title and the description. Numbers that are a hundred times apart
+    stand on a logarithmic axis.
+    """
     finite = [row.value for row in rows if math.isfinite(row.value)] or [0.0]
     positive = [value for value in finite if value > 0]
     if positive and min(finite) >= 0 and far_apart(positive):

@@ -93,8 +93,10 @@ def _rests_on(result: AuditResult) -> Iterator[Section]:
 
 
 def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
-    """Return the level at which each part fits into so many bytes: the worst part keeps most."""
-    # ``sizes`` are, for each part, the worst first, its size at every level.
+    """Return the level at which each part fits into so many bytes: the worst part keeps most.
+
+    ``sizes`` are, for each part, the worst first, its size at every level.
+    """
     levels = [0] * len(sizes)
     for level in range(1, len(LEFT_OUT)):
         for position in reversed(range(len(sizes))):

@@ -48,11 +48,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: its sentences, its figures, its numbers and tables, all optional."""
+    """A part of a page: its sentences, its figures, its numbers and tables, all optional.
 
-    # ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read
-    # only where somebody unfolds it.
-    # ``notes``: lists with their titles; an item may begin with a name.
+    ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read
+    only where somebody unfolds it.
+    ``notes``: lists with their titles; an item may begin with a name.
+    """
 
     key: str
     title: str

@@ -634,9 +634,11 @@ def _if_assumed(estimate: Estimate) -> str:
 def score_table(
     quantities: Iterable[Quantity], first: str, rank: Callable[[str], int] | None = None
 ) -> Table:
-    """Return scores as a table, its columns in the order of the row that has most of them."""
-    # ``first`` is the header of the names; without a ``rank`` of a subject rows stand in the order
-    # of the result.
+    """Return scores as a table, its columns in the order of the row that has most of them.
+
+    ``first`` is the header of the names; without a ``rank`` of a subject rows stand in the order
+    of the result.
+    """
     found: dict[tuple[str, str], dict[str, Quantity]] = {}
     for quantity in quantities:
         score = score_of(quantity)

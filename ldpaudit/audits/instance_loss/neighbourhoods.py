@@ -141,8 +141,10 @@ def scored_rows(context: AuditContext) -> IndexArray:
 
 
 def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArray:
-    """Return class probabilities given the features, by the model of the second half."""
-    # ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
+    """Return class probabilities given the features, by the model of the second half.
+
+    ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
+    """
     if len(context.release) <= _SHARED_UP_TO:
         return cross_fitted_posterior(context, target)[rows]
     every = scored_rows(context)

@@ -123,12 +123,14 @@ def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
 
 
 def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) -> Iterator[Part]:
-    """Yield accuracy and advantage of the strongest attack, corrected for choosing it."""
-    # The lower end is the largest lower bound, each at the error probability divided by the number
-    # of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
-    # bound, which needs no correction: the strongest attack's own bound is among them. Where one
-    # learns from the rows it guesses, all are bounded given what is released, so that chance does
-    # not decide which is the strongest.
+    """Yield accuracy and advantage of the strongest attack, corrected for choosing it.
+
+    The lower end is the largest lower bound, each at the error probability divided by the number
+    of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
+    bound, which needs no correction: the strongest attack's own bound is among them. Where one
+    learns from the rows it guesses, all are bounded given what is released, so that chance does
+    not decide which is the strongest.
+    """
     attacks = [run for run in runs if run.uses_release]
     given = any(run.given_release for run in attacks)
     if given:
@@ -286,14 +288,16 @@ def claim_parts(
     posterior: FloatArray | None,
     best: float = 0.0,
 ) -> Iterator[Part]:
-    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy."""
-    # The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape (n,
-    # k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
-    # accuracy.
-    # The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
-    # release unprotected, so with features that vary it is 1 and a note says why. Without any, the
-    # claimed channel is all there is, and the frequency of the most frequent label is bounded from
-    # above where true labels are known.
+    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy.
+
+    The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape (n,
+    k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
+    accuracy.
+    The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
+    release unprotected, so with features that vary it is 1 and a note says why. Without any, the
+    claimed channel is all there is, and the frequency of the most frequent label is bounded from
+    above where true labels are known.
+    """
     epsilon, k, truth = context.claim.epsilon, len(context.release.classes), context.release.truth
     if epsilon is not None:
         score = score_of("ceiling", "Ceiling of the claim", ADVANTAGE)

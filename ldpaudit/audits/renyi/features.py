@@ -148,10 +148,12 @@ _PLUGGED_IN = "the estimated divergence of synthetic from true features is not t
 
 
 def double_rr_curves(context: AuditContext, compared: Iterable[Part]) -> Iterator[Part]:
-    """Yield the curves of the claimed double randomized response; nothing for other claims."""
-    # ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α)
-    # only the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label
-    # (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
+    """Yield the curves of the claimed double randomized response; nothing for other claims.
+
+    ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α)
+    only the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label
+    (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
+    """
     claim = context.claim.offers(SyntheticFeatures)
     if claim is None or claim.noise == 0:
         return

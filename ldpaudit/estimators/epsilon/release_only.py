@@ -262,8 +262,10 @@ def _ball_table(
     rng: np.random.Generator,
     threads: int,
 ) -> tuple[IndexArray, IntArray, Method]:
-    """Count other rows in the balls that were best among nested ones around random rows."""
-    # Of many rows a sample is looked at, and 256 anchors in it; all rows of ``tested`` count.
+    """Count other rows in the balls that were best among nested ones around random rows.
+
+    Of many rows a sample is looked at, and 256 anchors in it; all rows of ``tested`` count.
+    """
     points, released = found
     rows = rng.permutation(len(points))[:_MOST_DESIGNED]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

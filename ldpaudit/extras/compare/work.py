@@ -288,8 +288,10 @@ def _names(item: ReleaseInput) -> frozenset[str]:
 def _shared_rows(
     request: CompareRequest, a: ReleaseInput, b: ReleaseInput, *, shifted: bool
 ) -> float | None:
-    """Return the share of rows with the same id, or without ids the same features."""
-    # ``shifted``: synthetic features may have another least value, from which numbers are counted.
+    """Return the share of rows with the same id, or without ids the same features.
+
+    ``shifted``: synthetic features may have another least value, from which numbers are counted.
+    """
     if (name := request.id_column) is not None:
         tables = (open_table(item.source, request) for item in (a, b))
         ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
@@ -322,9 +324,11 @@ def _unchanged_share(release: Release) -> float:
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
-    """Return the names of released files, all different."""
-    # Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
-    # results or tables in memory) that differ, never a whole path, or the names with a letter.
+    """Return the names of released files, all different.
+
+    Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
+    results or tables in memory) that differ, never a whole path, or the names with a letter.
+    """
     alike = [names.count(name) > 1 for name in names]
     # A table in memory has no place.
     parts = [Path(one).absolute().parts if isinstance(one, str | Path) else () for one in inputs]

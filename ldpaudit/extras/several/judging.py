@@ -110,9 +110,11 @@ class NodeCase:
 def judge_node(
     case: NodeCase, parts: Sequence[AuditResult], *, sha256: str | None, today: datetime.date
 ) -> Judgement:
-    """Judge a node by a policy."""
-    # ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
-    # release's digest and the date, for waivers.
+    """Judge a node by a policy.
+
+    ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
+    release's digest and the date, for waivers.
+    """
     checks, families = decided(drafts_of(case), case.policy)
     checks, notes = apply_waivers(checks, case.policy.waivers, sha256, today)
     verdict = overall(checks, parts)

@@ -85,8 +85,10 @@ def sentence_of(
     claim: ClaimSection | None = None,
     replays: Sequence[Replay] = (),
 ) -> str:
-    """Return the verdict in one sentence; ``missed``: the excess found, by error probability."""
-    # ``replays``: those of the releases, where they prove all noise.
+    """Return the verdict in one sentence; ``missed``: the excess found, by error probability.
+
+    ``replays``: those of the releases, where they prove all noise.
+    """
     own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
     said = Sentence(f"{VERDICTS[verdict]}{text}")
@@ -223,9 +225,11 @@ def steps_of(
     *,
     ran: bool = True,
 ) -> tuple[str, ...]:
-    """Return what to do now, at most three steps: the node's own first, then the worst part's."""
-    # A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    # step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
+    """Return what to do now, at most three steps: the node's own first, then the worst part's.
+
+    A step that all parts share is said once; one of some parts names them. ``advice``: the last
+    step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
+    """
     own = list(_own_steps(checks, parts, words.part, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
     return with_advice(_given_once(found, words), advice, MOST)
@@ -239,8 +243,10 @@ def of_strata(
     checks: Sequence[Check],
     strata: Sequence[AuditResult],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence and the steps of a column whose strata have claims of their own."""
-    # ``said`` and ``steps`` are those of the column itself, where its own checks decide.
+    """Return the sentence and the steps of a column whose strata have claims of their own.
+
+    ``said`` and ``steps`` are those of the column itself, where its own checks decide.
+    """
     words = Words("stratum", "all strata", tuple(part.release.label or "" for part in strata))
     if said and verdict != "pass":
         too = _too(verdict, strata, words).removeprefix("; ")

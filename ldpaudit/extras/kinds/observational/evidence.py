@@ -201,9 +201,11 @@ def _alike(release: Release, rows: IndexArray) -> IndexArray:
 
 
 def _drawn_with(context: AuditContext, labels: Literal["truth", "released"]) -> FloatArray | None:
-    """Return roughly with what probabilities a model-based claim draws each row's labels."""
-    # From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
-    # float64 of shape (n, k); None for other mechanisms.
+    """Return roughly with what probabilities a model-based claim draws each row's labels.
+
+    From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
+    float64 of shape (n, k); None for other mechanisms.
+    """
     claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None

@@ -186,12 +186,13 @@ def expected_two_sided(
 
 @dataclass(frozen=True)
 class ModelBasedFamily:
-    """Model-based randomized response of one model and floor, whatever its λ: what power is for."""
+    """Model-based randomized response of one model and floor, whatever its λ: what power is for.
 
-    # A row in which the model gives the released label the probability p has the ratio 1 + (1 −
-    # λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at another ε'
-    # of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
-    # ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
+    A row in which the model gives the released label the probability p has the ratio 1 + (1 −
+    λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at another ε'
+    of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
+    ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
+    """
 
     floor: float
 

@@ -79,10 +79,11 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class DrawTask:
-    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``."""
+    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``.
 
-    # ``key`` names the generator's child; ``used`` are the inputs whose features the events need
-    # (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
+    ``key`` names the generator's child; ``used`` are the inputs whose features the events need
+    (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
+    """
 
     chosen: int
     n: int

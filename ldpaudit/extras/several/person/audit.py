@@ -458,11 +458,13 @@ def person_parts(
     *,
     adds_up: bool,
 ) -> Iterator[Part]:
-    """Yield ε of everything that was released of a person: as declared, and at least."""
-    # ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
-    # columns of each file together; ``between``: the test of noise between columns of different
-    # files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
-    # declared to add up to it, with no column in one file alone.
+    """Yield ε of everything that was released of a person: as declared, and at least.
+
+    ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
+    columns of each file together; ``between``: the test of noise between columns of different
+    files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
+    declared to add up to it, with no column in one file alone.
+    """
     if epsilon is not None:
         title = "Claimed ε of everything that was released of a person"
         method = (
