@@ -26,8 +26,8 @@ from ldpaudit.arrays import GOLDEN, scrambled
 from ldpaudit.datasets.formats.locations import Location, locate
 from ldpaudit.datasets.formats.tables import TableSource, check_fits
 from ldpaudit.datasets.names import DEFAULT_LABEL, quoted
-from ldpaudit.errors import InputError
-from ldpaudit.release import Float32Array, FloatArray, IndexArray, Sketch
+from ldpaudit.doors import FloatArray, IndexArray, InputError
+from ldpaudit.release import Float32Array, Sketch
 
 FEATURES: Final = "features"
 # Columns after projection: the fewest, the most, and unless asked for otherwise.

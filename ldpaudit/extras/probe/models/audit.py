@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, SupportsFloat
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray
 from ldpaudit.claim import declaration_of
 from ldpaudit.doors import (
     Estimate,
@@ -39,6 +38,7 @@ from ldpaudit.extras.probe.models.game import (
     which_label,
 )
 from ldpaudit.extras.probe.models.result import CURVE_REFERENCE, SCHEMA_VERSION, ModelAudit
+from ldpaudit.release import BoolArray
 from ldpaudit.result import Verdict
 
 _CHOOSING: Final = 0.25

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, InputError
 from ldpaudit.plugins import where
+from ldpaudit.release import BoolArray
 
 Fit = Callable[[Any, Any], Any]
 """A whole training procedure: ``fit(X, y)`` returns a model with ``predict_proba``."""
