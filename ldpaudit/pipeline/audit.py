@@ -7,7 +7,7 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -86,62 +86,65 @@ def chosen_audits(
     return chosen
 
 
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
+
+
 @dataclass(frozen=True)
 class Terms:
     """What is the same for every column of an audit."""
 
     plan: Plan
-    policy: Policy
+    """Where the policy pins the seed or the confidence, the policy wins."""
+    policy: Policy = field(default_factory=default_policy)
     """As it was given."""
-    command: str
+    command: str = "ldpaudit.audit(…)"
     """How to run the audit again, without paths or names."""
-    today: datetime.date
-    """Of the audit, and for the expiry of waivers."""
+    today: datetime.date = field(default_factory=_today)
+    """Of the audit, and for the expiry of waivers; default: today, by UTC."""
     only: Collection[str] = ()
     """The audits to run; empty: all."""
     skip: Collection[str] = ()
     """The audits not to run."""
     outsiders: bool = True
-    """Whether the result states what an audit could find, as far as everybody may know it."""
+    """Whether the result states what an audit could find, as far as everybody may know it; only the
+    public page shows that."""
+
+
+def execution(
+    plan: Plan,
+    *,
+    progress: Progress | None = None,
+    stop: Stop | None = None,
+    tasks: Tasks | None = None,
+    guesses: HeldOutGuesses | None = None,
+    shared: Shared | None = None,
+) -> Execution:
+    """Return how the audits of a plan run; parameters as of :class:`Execution`.
+
+    ``stop``: default: after the plan's ``timeout``. ``tasks``: default: threads, as many as the
+    plan says.
+    """
+    stop = stop or Stop.after(plan.timeout)
+    watched = Watched(progress or NoProgress(), stop)
+    return Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared)
 
 
 def audit(
     released: Release | Tree,
-    plan: Plan,
-    policy: Policy | None = None,
+    terms: Terms,
+    run: Execution | None = None,
     *,
-    only: Collection[str] = (),
-    skip: Collection[str] = (),
-    progress: Progress | None = None,
-    command: str = "ldpaudit.audit(…)",
-    today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
-    guesses: HeldOutGuesses | None = None,
-    stop: Stop | None = None,
-    tasks: Tasks | None = None,
-    outsiders: bool = True,
-    shared_with: Shared | None = None,
     replay: Replay | None = None,
 ) -> AuditResult:
     """Audit a private column, or a tree of several answers, and judge it by a policy.
 
-    ``plan``: where the policy pins the seed or the confidence, the policy wins. ``policy``:
-    default: ``ldpaudit:default``. ``only``, ``skip``: which audits to run. ``command``: how to run
-    it again, without paths or names. ``today``: of the audit, and for the expiry of waivers;
-    default: today, by UTC. ``notes``: the warnings of the files' reader. ``guesses``: collects
-    which held-out guesses of each attack were right; the result never holds them. ``stop``: ends
-    the audit before it is done; default: after the plan's ``timeout``. ``tasks``: does independent
-    pieces of work; default: threads, as many as the plan says. ``outsiders``: whether the result
-    also states what an audit could find, as far as everybody may know it; only the public page
-    shows that. ``shared_with``: what audits of other releases of the same table have computed.
+    ``run``: default: that of :func:`execution`. ``notes``: the warnings of the files' reader.
     ``replay``: what drawing the column's noise again found; trees hold their own.
     """
-    check_device(plan.device)
-    stop = stop or Stop.after(plan.timeout)
-    watched = Watched(progress or NoProgress(), stop)
-    run = Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared_with)
-    today = today or datetime.datetime.now(datetime.UTC).date()
-    terms = Terms(plan, policy or default_policy(), command, today, only, skip, outsiders)
+    check_device(terms.plan.device)
+    run = run or execution(terms.plan)
     if isinstance(released, Release) and released.strata is not None:
         released = trees("a column with a channel for each stratum").of_strata(released, replay)
     if isinstance(released, Release):

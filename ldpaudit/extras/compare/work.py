@@ -67,7 +67,7 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
-from ldpaudit.pipeline.audit import audit, run_info
+from ldpaudit.pipeline.audit import Terms, audit, execution, run_info
 from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
@@ -456,20 +456,18 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
         return Side(item.letter, item.result, None, None, pairable(print_)), notes
     guesses, score = HeldOutGuesses(), None
     (replay,) = item.replays
+    replay = None if replay is None else replay.of(item.release.label)
+    terms = Terms(
+        plan,
+        shared.policy or default_policy(),
+        command=request.command,
+        only=request.only,
+        skip=request.skip,
+    )
+    progress = Watched(shared.progress, name=item.release.name)
+    run = execution(plan, progress=progress, stop=shared.stop, guesses=guesses)
     try:
-        result = audit(
-            item.release,
-            plan,
-            shared.policy,
-            only=request.only,
-            skip=request.skip,
-            progress=Watched(shared.progress, name=item.release.name),
-            command=request.command,
-            notes=item.notes,
-            guesses=guesses,
-            stop=shared.stop,
-            replay=None if replay is None else replay.of(item.release.label),
-        )
+        result = audit(item.release, terms, run, notes=item.notes, replay=replay)
     except InputError as error:
         raise InputError(f"{item.release.name}: {error}") from None
     if any(note.text == UNRELATED for note in result.notes):

@@ -14,7 +14,7 @@ from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.models.stages import StagedRelease
-from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.audit import Terms, audit
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result.stated import EXCESS, FIRST_STAGE, INSIDER, OUTSIDER, SUBGROUPS
 
@@ -59,9 +59,7 @@ def test_no_violation_in_the_first_stage_decides_alone_only_where_the_policy_say
         declaration = Declaration(context.claim.name, context.claim.declaration())
         result = audit(
             replace(context.release, declaration=declaration),
-            Plan(5, threads=1),
-            parse_policy(text.format(most)),
-            only=("mechanism", "power"),
+            Terms(Plan(5, threads=1), parse_policy(text.format(most)), only=("mechanism", "power")),
         )
         found[most, made] = result.decision, result.sentence, result.next_steps[0]
     decision, sentence, step = found["2.0", 1.0]

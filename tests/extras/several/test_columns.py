@@ -24,7 +24,7 @@ FAST = ("assumptions", "mechanism", "power")
 
 def audit(file, *terms, **options):
     """Audit the private columns of a file in memory."""
-    return one_audit.audit(AnswersTree.of(file), *terms, **options)
+    return one_audit.audit(AnswersTree.of(file), one_audit.Terms(*terms, **options))
 
 
 @pytest.fixture(scope="module")
