@@ -77,33 +77,48 @@ class Truth:
     sampled: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class ReleasedRows:
+    """The rows of a release that true labels are read for."""
+
+    count: int
+    label: str
+    """The column of the released labels."""
+    id_column: str | None = None
+    """The column of the ids, None where rows are joined by their order."""
+    identifiers: pa.ChunkedArray | None = None
+    """The ids of the rows, where there are some."""
+    looked_at: npt.NDArray[np.int64] | None = None
+    """The places of the rows that are read of the release, None for all."""
+
+
 def read_truth(
     source: Any,
-    rows: int,
+    release: ReleasedRows,
     *,
-    label: str,
     truth_column: str | None = None,
-    id_column: str | None = None,
-    identifiers: pa.ChunkedArray | None = None,
     numeric: bool = False,
     files: FileOptions = AS_FOUND,
-    looked_at: npt.NDArray[np.int64] | None = None,
 ) -> Truth:
-    """Read the true labels of a release of ``rows`` rows.
+    """Read the true labels of a release.
 
-    A bare array or Series is in the release's row order, as is a table without ``identifiers``,
-    the release's ids. Labels are in ``truth_column``; default: the column called as the released
-    ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
-    mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for
-    all.
+    A bare array or Series is in the release's row order, as is a table without the release's ids.
+    Labels are in ``truth_column``; default: the column called as that of the released labels, else
+    ``"label"``, else the only one that is not the id. ``numeric``: whether the mechanism is one on
+    numbers.
     """
+    id_column, looked_at, rows = release.id_column, release.looked_at, release.count
     table, bare = open_truth(source, files)
-    join = identifiers is not None and not bare
-    name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
+    identifiers = None if bare else release.identifiers
+    join = identifiers is not None
+    if bare:
+        name = table.names[0]
+    else:
+        name = _column(table.names, release.label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
     values, *others = [column for _, column in table.columns(wanted, as_text=wanted)]
     unused, order = 0, None
-    if join:
+    if identifiers is not None:
         order = matching_rows(identifiers, others[0])
         values, unused = values.take(order), len(values) - rows
     elif len(values) != rows:

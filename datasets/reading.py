@@ -22,6 +22,7 @@ from ldpaudit.datasets.companions import (
     Companion,
     LabelledRows,
     Parts,
+    ReleasedRows,
     Truth,
     encode_together,
     open_companions,
@@ -451,17 +452,14 @@ def _known(
     ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
     """
     if truth is not None:
-        return read_truth(
-            truth,
+        release = ReleasedRows(
             cells.rows,
-            label=roles.label,
-            truth_column=truth_column,
+            roles.label,
             id_column=roles.identifier,
             identifiers=None if roles.identifier is None else cells.of(roles.identifier),
-            numeric=numeric,
-            files=files,
             looked_at=cells.looked_at,
         )
+        return read_truth(truth, release, truth_column=truth_column, numeric=numeric, files=files)
     if roles.truth is None:
         return None
     own = true_labels(cells.of(roles.truth), numeric=numeric, from_text=text)

@@ -14,13 +14,7 @@ from ldpaudit.result import Check, Verdict, holding_up
 from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
 from ldpaudit.result.sentence import Sentence
-from ldpaudit.result.stated import (
-    CLEAR_GROUP,
-    CLEAR_SHARE,
-    EXCESS,
-    INSIDER,
-    OUTSIDER,
-)
+from ldpaudit.result.stated import CLEAR_GROUP, CLEAR_SHARE, EXCESS, INSIDER, OUTSIDER
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (

@@ -18,12 +18,7 @@ from ldpaudit.judging.policy.sections import PowerSection
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate, decision_of
-from ldpaudit.result.stated import (
-    CLEAR_SHARE,
-    COMPOSED_EPSILON,
-    EXCESS,
-    FEATURE_BLIND_TEST,
-)
+from ldpaudit.result.stated import CLEAR_SHARE, COMPOSED_EPSILON, EXCESS, FEATURE_BLIND_TEST
 
 CHANNEL = "mechanism.channel_consistency"
 
