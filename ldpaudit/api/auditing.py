@@ -158,7 +158,8 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
         progress.step(f"reading the release{'s' * (len(every) > 1)}")
     from ldpaudit.datasets.groups import read_slices
     from ldpaudit.judging.policy import default_policy
-    from ldpaudit.pipeline.audit import Terms, audit, execution
+    from ldpaudit.pipeline.audit import audit
+    from ldpaudit.pipeline.terms import Terms, execution
     from ldpaudit.work.memory import Scratch
 
     policy = policy_of(options)

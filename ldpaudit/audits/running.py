@@ -18,15 +18,14 @@ from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
 from ldpaudit.plugins import (
     check_name,
     check_one,
-    given,
     read_only,
     refused,
     unloadable,
-    used,
     watched,
 )
 from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
 from ldpaudit.result.dictionary import meaning
+from ldpaudit.result.plug_ins import given, used
 from ldpaudit.work.memory import FIRST_ROWS, RUN
 from ldpaudit.work.progress import InTurn, Stop, Stopped
 from ldpaudit.work.tasks import together, waited

@@ -7,13 +7,13 @@ import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.alignment import Fit, truth_fit
-from ldpaudit.audits.assumptions.rows import clusters, tested
+from ldpaudit.audits.assumptions.rows import tested
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
@@ -21,10 +21,8 @@ from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import (
     AuditContext,
     Execution,
-    HeldOutGuesses,
     Plan,
     Related,
-    Shared,
     in_part,
 )
 from ldpaudit.audits.listing import BUILT_IN, ORDER, built_in_audits
@@ -34,13 +32,14 @@ from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_par
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
-from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
 from ldpaudit.pipeline.public import public_facts
 from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
+from ldpaudit.pipeline.terms import Terms, execution
 from ldpaudit.pipeline.trees import Tree, trees
 from ldpaudit.plugins import NOT_HERE, added
 from ldpaudit.receipt.found import Replay
@@ -57,8 +56,6 @@ from ldpaudit.result import (
     RunInfo,
     merged,
 )
-from ldpaudit.work.progress import NoProgress, Progress, Stop, Watched
-from ldpaudit.work.tasks import Tasks, Threads
 
 _VERSIONS: Final = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
@@ -84,50 +81,6 @@ def chosen_audits(
     if not chosen:
         raise InputError("No audit is left to run after --only and --skip.")
     return chosen
-
-
-def _today() -> datetime.date:
-    return datetime.datetime.now(datetime.UTC).date()
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What is the same for every column of an audit."""
-
-    plan: Plan
-    """Where the policy pins the seed or the confidence, the policy wins."""
-    policy: Policy = field(default_factory=default_policy)
-    """As it was given."""
-    command: str = "ldpaudit.audit(…)"
-    """How to run the audit again, without paths or names."""
-    today: datetime.date = field(default_factory=_today)
-    """Of the audit, and for the expiry of waivers; default: today, by UTC."""
-    only: Collection[str] = ()
-    """The audits to run; empty: all."""
-    skip: Collection[str] = ()
-    """The audits not to run."""
-    outsiders: bool = True
-    """Whether the result states what an audit could find, as far as everybody may know it; only the
-    public page shows that."""
-
-
-def execution(
-    plan: Plan,
-    *,
-    progress: Progress | None = None,
-    stop: Stop | None = None,
-    tasks: Tasks | None = None,
-    guesses: HeldOutGuesses | None = None,
-    shared: Shared | None = None,
-) -> Execution:
-    """Return how the audits of a plan run; parameters as of :class:`Execution`.
-
-    ``stop``: default: after the plan's ``timeout``. ``tasks``: default: threads, as many as the
-    plan says.
-    """
-    stop = stop or Stop.after(plan.timeout)
-    watched = Watched(progress or NoProgress(), stop)
-    return Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared)
 
 
 def audit(

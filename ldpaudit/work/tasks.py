@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Union
 from urllib.parse import urlsplit
 
-from ldpaudit import __version__
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.version import __version__
 from ldpaudit.work.interruption import undisturbed
 from ldpaudit.work.memory import LEAST
 from ldpaudit.work.progress import NoProgress, Progress

@@ -10,11 +10,11 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ldpaudit import __version__
 from ldpaudit.reports.charts.figure import Figure, Table
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import MARKS, WORDS
 from ldpaudit.surfaces import on_page, spelt, spoken
+from ldpaudit.version import __version__
 
 Pair = tuple[str, str]
 """A term and its text."""

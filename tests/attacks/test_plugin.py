@@ -17,7 +17,8 @@ from ldpaudit.audits.label_inference.audit import AUDIT
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.options import AuditOptions
-from ldpaudit.pipeline.audit import Terms, audit
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import PlugIn
 

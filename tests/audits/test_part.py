@@ -11,7 +11,8 @@ from ldpaudit.audits.assumptions.standing import over_all_rows
 from ldpaudit.audits.interface import AuditContext, Plan, in_part
 from ldpaudit.audits.running import part_notes, run_audits
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.pipeline.audit import Terms, audit
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, IndexArray, Release, ReleasedLabels, Slices, TrueLabels
 from ldpaudit.result import Finding
 from ldpaudit.work.memory import rows_looked_at

@@ -21,7 +21,8 @@ from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
 from ldpaudit.estimators import neighbors as counts
 from ldpaudit.mechanisms.view import DeclaredCoding
-from ldpaudit.pipeline.audit import Terms, audit, execution
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms, execution
 from ldpaudit.work import tasks
 from ldpaudit.work.tasks import (
     Answer,

@@ -67,7 +67,8 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
-from ldpaudit.pipeline.audit import Terms, audit, execution, run_info
+from ldpaudit.pipeline.audit import audit, run_info
+from ldpaudit.pipeline.terms import Terms, execution
 from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads

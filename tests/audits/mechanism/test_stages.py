@@ -14,7 +14,8 @@ from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.models.stages import StagedRelease
-from ldpaudit.pipeline.audit import Terms, audit
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result.stated import EXCESS, FIRST_STAGE, INSIDER, OUTSIDER, SUBGROUPS
 

@@ -70,7 +70,8 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
-from ldpaudit.pipeline.audit import Terms, audit, execution
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms, execution
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
 from ldpaudit.result.numbers import against, as_percent

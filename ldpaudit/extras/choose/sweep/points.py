@@ -52,7 +52,8 @@ from ldpaudit.extras.release.privatize.work import check_columns, released_schem
 from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.numeric_labels import NumericView
-from ldpaudit.pipeline.audit import Terms, audit, execution
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms, execution
 from ldpaudit.randomness import seed_from
 
 # Rows of the generator that audits and learners are given.

@@ -60,8 +60,8 @@ from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.options import option_name
 from ldpaudit.pipeline.audit import chosen_audits
-from ldpaudit.plugins import given
 from ldpaudit.result import Decision, Verdict
+from ldpaudit.result.plug_ins import given
 from ldpaudit.work.documents import as_json, parse_json, read_document
 from ldpaudit.work.files import WholeFiles, hold
 from ldpaudit.work.interruption import last_words

@@ -13,7 +13,8 @@ from ldpaudit.extras.kinds.observational.evidence import (
     model_evidence,
     observational_power,
 )
-from ldpaudit.pipeline.audit import Terms, audit
+from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 
 FLOOR, CLASSES = 0.1, (0, 1, 2)
