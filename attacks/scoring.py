@@ -123,9 +123,10 @@ def score_fold(
     ends = np.ceil(np.array(SHARES) * len(truth)).astype(np.int64)
     running = np.concatenate([[0], np.cumsum(right[np.argsort(-confidence, kind="stable")])])
     steps = np.diff(np.stack([ends, running[ends]], axis=1), prepend=0, axis=0)
+    gained, lost = right & ~reference, ~right & reference
     by_slice = np.zeros((0, 4), dtype=np.int64)
     if slices is not None and len(slices):
-        columns, size = (slice(None), right, right & ~reference, ~right & reference), slices.max()
+        columns, size = (slice(None), right, gained, lost), slices.max()
         by_slice = np.stack([np.bincount(slices[c], minlength=size + 1) for c in columns], axis=1)
     return FoldScore(
         n=len(truth),
@@ -133,8 +134,8 @@ def score_fold(
         class_rows=np.bincount(truth, minlength=k),
         class_correct=np.bincount(truth[right], minlength=k),
         baseline_correct=0 if baseline is None else int(reference.sum()),
-        gained=int((right & ~reference).sum()),
-        lost=int((~right & reference).sum()),
+        gained=int(gained.sum()),
+        lost=int(lost.sum()),
         aucs=aucs,
         rates=rates,
         steps=steps,

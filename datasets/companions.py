@@ -128,16 +128,17 @@ def read_truth(
     elif looked_at is not None:
         order = pa.array(looked_at)
         values = values.take(order)
-    return Truth(
+    read = Truth(
         true_labels(values, numeric=numeric, from_text=table.text),
-        None if bare else name,
+        name,
         unused,
         table.remark,
-        None if bare else table,
+        table,
         None if order is None else order.to_numpy().astype(np.int64),
         tuple(wanted[1:]),
         sampled=looked_at is not None,
     )
+    return replace(read, column=None, table=None) if bare else read
 
 
 def true_labels(

@@ -101,14 +101,19 @@ class EncodedFeatures:
         categorical = _side_by_side(self.categorical, self.rows, np.int32)
         self.categorical = [codes[:, 0] for codes in self.categorical]
         numeric = _side_by_side(self.numeric, self.rows, np.float32)
+        extra = marks = None
+        if self.extra:
+            extra = _side_by_side(self.extra, self.rows, np.float32)
+        if self.marks:
+            marks = np.stack([mark[3] for mark in self.marks], axis=1)
         first = (0, numeric.shape[1])
         return FeatureTable(
             numeric=numeric,
             categorical=categorical,
             cardinalities=tuple(self.cardinalities),
             columns=self.columns,
-            extra=_side_by_side(self.extra, self.rows, np.float32) if self.extra else None,
-            marks=np.stack([mark[3] for mark in self.marks], axis=1) if self.marks else None,
+            extra=extra,
+            marks=marks,
             mark_sources=tuple((first[c] + place, kind) for c, place, kind, _ in self.marks),
         )
 

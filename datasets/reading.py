@@ -259,37 +259,35 @@ def read_release(
         )
         settled = known_columns(before, claimed.before, table, roles, others, known)
         read = _read_features(table, roles, cells, settled, companions, files)
-        release, test_rows = with_companions(
-            Release(
-                features=read.features,
-                released=ReleasedLabels(labels.released),
-                outputs=labels.domains.outputs,
-                classes=labels.domains.classes,
-                truth=None if labels.truth is None else TrueLabels(labels.truth),
-                declaration=claimed.mechanism,
-                name=table.name,
-                label=roles.label,
-                # A digest of a file that holds true labels would let guesses of them be tested.
-                sha256=None if roles.truth is not None else table.sha256(),
-                numeric=labels.numeric,
-                reports=reports,
-                bags=bags,
-                columns=read.columns,
-                keys=tuple(ranks(column) for column in cells.keys.values()),
-                holds_truth=roles.truth is not None,
-                left_out=len(cells.left_out),
-                unread=table.unread,
-                groups=read_groups(cells.special, group, roles.identifier),
-                sketch=read.sketch,
-                strata=strata,
-                places=cells.looked_at,
-                before=frozenset(
-                    place for column in read.columns if column.before for place in column.arrays
-                ),
-                declared=claimed.beside({roles.label, *private}),
-            ),
-            read.parts,
+        from_before = [column for column in read.columns if column.before]
+        holds_truth = roles.truth is not None
+        release = Release(
+            features=read.features,
+            released=ReleasedLabels(labels.released),
+            outputs=labels.domains.outputs,
+            classes=labels.domains.classes,
+            truth=None if labels.truth is None else TrueLabels(labels.truth),
+            declaration=claimed.mechanism,
+            name=table.name,
+            label=roles.label,
+            # A digest of a file that holds true labels would let guesses of them be tested.
+            sha256=None if holds_truth else table.sha256(),
+            numeric=labels.numeric,
+            reports=reports,
+            bags=bags,
+            columns=read.columns,
+            keys=tuple(ranks(column) for column in cells.keys.values()),
+            holds_truth=holds_truth,
+            left_out=len(cells.left_out),
+            unread=table.unread,
+            groups=read_groups(cells.special, group, roles.identifier),
+            sketch=read.sketch,
+            strata=strata,
+            places=cells.looked_at,
+            before=frozenset(place for column in from_before for place in column.arrays),
+            declared=claimed.beside({roles.label, *private}),
         )
+        release, test_rows = with_companions(release, read.parts)
         warnings = warnings_about(known, labels, read.encoded, table.names, roles)
         warnings += [*warnings_of_strata, *claimed.warnings()]
         remarks = (

@@ -303,22 +303,26 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     # A check may be open for another reason than what goes unnoticed: then no number is too large.
     if check.id == "claimed-epsilon" and missed is not None and missed <= allowed:
         missed = None
+    unknown_columns = stated.UNKNOWN_COLUMNS in evidence.estimates
+    # True labels would help where they show what the release alone cannot.
+    rows_with_truth = _rows(case.rows, by_truth) if truth > allowed else ""
+    with_truth = number(truth, "up") if math.isfinite(truth) else ""
+    too_large = "" if missed is None or math.isinf(missed) else number(missed, "up", 2)
     return {
         "needs_features": "" if by_counts else " and ".join(given),
         "channel_refuted": refuted,
         "later_stages": check.reason.startswith(LATER_STAGES.partition("{")[0]),
         "features_in_doubt": IN_DOUBT in check.reason,
-        "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason
-        or stated.UNKNOWN_COLUMNS in evidence.estimates,
+        "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason or unknown_columns,
         "lacking": missing is not None and not doubted and not refuted,
         "weak": case.circumstances.truth and not closed,
         "allowed": number(allowed),
         "rows_more": _rows(0, more),
         "rows_needed": _rows(case.rows, more),
         "rows_alone": _rows(case.rows, value.get(ROWS_NEEDED)),
-        "rows_with_truth": _rows(case.rows, by_truth) if truth > allowed else "",
-        "with_truth": number(truth, "up") if math.isfinite(truth) else "",
-        "missed": "" if missed is None or math.isinf(missed) else number(missed, "up", 2),
+        "rows_with_truth": rows_with_truth,
+        "with_truth": with_truth,
+        "missed": too_large,
     }
 
 

@@ -330,14 +330,13 @@ def _circumstances(
             column.unused for column in release.columns
         ),
     }
+    left_out = available_audits().keys() - ran
     return Circumstances(
         truth=known,
         counts=label_counts(context) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
         records=records,
-        left_out={
-            name: "--skip" if name in skip else "--only" for name in available_audits().keys() - ran
-        },
+        left_out={name: "--skip" if name in skip else "--only" for name in left_out},
         holds_truth=release.holds_truth,
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,

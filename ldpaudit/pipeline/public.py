@@ -73,11 +73,14 @@ def public_facts(
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)
         with alone.run.stop.part(), suppress(Stopped):  # The audit was to end in time.
             excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
+    shared_release = release_info(release).model_copy(update={"truth": truth, "before": None})
+    estimates = () if claim is None else tuple(exact_estimates(claim))
+    curves = () if claim is None else tuple(exact_curves(claim))
     return PublicFacts(
-        release=release_info(release).model_copy(update={"truth": truth, "before": None}),
+        release=shared_release,
         mechanism=mechanism,
-        estimates=() if claim is None else tuple(exact_estimates(claim)),
-        curves=() if claim is None else tuple(exact_curves(claim)),
+        estimates=estimates,
+        curves=curves,
         excess=excess,
         questions=asked,
         left_out=tuple(sorted(left_out)),

@@ -59,14 +59,13 @@ class Sentence:
         What follows a semicolon after the power belongs to it, and a waived violation to the
         verdict.
         """
-        power, warning = _POWER.search(text), _WARNING.search(text)
-        certified = _CERTIFIED.search(text)
+        parts = {}
+        if power := _POWER.search(text):
+            parts["power"] = power[1]
+        if certified := _CERTIFIED.search(text):
+            parts["certified"] = certified[1]
+        if warning := _WARNING.search(text):
+            parts["warning"] = warning[2]
+            parts["where"] = (warning[1] or "").strip()
         rest = _CERTIFIED.sub("", _POWER.sub("", text, count=1))
-        rest = _WARNING.sub("", rest, count=1)
-        return cls(
-            verdict=rest,
-            certified=certified[1] if certified else "",
-            power=power[1] if power else "",
-            warning=warning[2] if warning else "",
-            where=(warning[1] or "").strip() if warning else "",
-        )
+        return cls(_WARNING.sub("", rest, count=1), **parts)

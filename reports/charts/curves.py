@@ -124,19 +124,17 @@ def overlay_figure(
     full = [f"{n}: {shown(c.title)} ({k})" for (n, _, c), k in zip(curves, kinds, strict=True)]
     alike = len({curve.title for *_, curve in curves}) == 1
     short = [f"{n} ({kind})" for (n, *_), kind in zip(curves, kinds, strict=True)]
+    labels = distinct(short if alike else full)
+    seen = [_seen(curve) for *_, curve in curves]
     lines = [
         Line(label, thinned(c.x, _MOST_POINTS), thinned(c.value, _MOST_POINTS), dash)
-        for label, c, dash in zip(
-            distinct(short if alike else full),
-            [_seen(c) for *_, c in curves],
-            _DASHES,
-            strict=False,
-        )
+        for label, c, dash in zip(labels, seen, _DASHES, strict=False)
     ]
     first = curves[0][2]
     body = [curve_table([(n, c)], Printer(result)) for n, result, c in curves]
     remark = max(table.remark for table in body)
-    table = Table(body[0].headers, tuple(row for one in body for row in one.rows), remark)
+    rows = tuple(row for one in body for row in one.rows)
+    table = Table(body[0].headers, rows, remark)
     names = (key, title, " ".join(f"{label}." for label in full))
     axes = (_variable(first), y_title)
     return lines_figure(names, lines, axes, table, share=first.unit == "proportion")
@@ -150,18 +148,19 @@ def line_figure(
         Line(shown(name, 80), tuple(x for x, _ in points), tuple(y for _, y in points), dash)
         for dash, (name, points) in zip(_DASHES[:4], curves, strict=False)
     ]
-    courses = [
-        f"{name}: from {exactly(ends[0][1])} at {exactly(ends[0][0])} to {exactly(ends[-1][1])} at "
-        f"{exactly(ends[-1][0])}"
-        for name, ends in curves
-    ]
+
+    def point(at: tuple[float, float]) -> str:
+        return f"{exactly(at[1])} at {exactly(at[0])}"
+
+    courses = [f"{name}: from {point(ends[0])} to {point(ends[-1])}" for name, ends in curves]
     description = f"{axes[1]} against {axes[0]}, {kind}. {'; '.join(courses)}."
     body = [
         (exactly(x), exactly(y), shown(name, 60))
         for name, points in curves
         for x, y in thinned(points, _MOST_TABLE_ROWS)
     ]
-    remark = _SOME_POINTS if len(body) < sum(len(points) for _, points in curves) else ""
+    every = sum(len(points) for _, points in curves)
+    remark = _SOME_POINTS if len(body) < every else ""
     table = Table((*axes, "Curve"), tuple(body), remark)
     if len(curves) == 1:
         table = Table(axes, tuple(row[:2] for row in body), remark)

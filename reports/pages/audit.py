@@ -238,23 +238,23 @@ def _checks(result: AuditResult, printer: Printer) -> Section:
         for check in checks
         if check.evidence
     )
-    lines = wording.correction_lines(result)
+    based = [("What each is based on", rests)] if rests else []
+    lines = tuple(("", f"{line}.") for line in wording.correction_lines(result))
+    corrected = [("", lines)] if lines else []
     folded = Section(
         "check-limits",
         "The checks, with their limits",
         tuple(f"{check.id}: {shown(check.question)}" for check in checks),
         tables=(("Answers and limits", detail),),
-        notes=(
-            *([("What each is based on", rests)] if rests else []),
-            *([("", tuple(("", f"{line}.") for line in lines))] if lines else []),
-        ),
+        notes=(*based, *corrected),
     )
+    warned = tuple(("", text) for _, text in warnings)
     return Section(
         "checks",
         "Checks",
         missing="" if checks else "The policy has no checks, so nothing was judged.",
         answers=tuple(_answer(check, printer) for check in checks),
-        notes=(("Warnings", tuple(("", text) for _, text in warnings)),) if warnings else (),
+        notes=(("Warnings", warned),) if warned else (),
         folded=(folded,) if checks else (),
     )
 

@@ -76,12 +76,10 @@ class Section:
 
     def small(self) -> "Section":
         """Return the section with the narrow pictures alone, which are then always shown."""
-        return replace(
-            self,
-            figures=tuple(replace(figure, small=True) for figure in self.figures),
-            within=tuple(part.small() for part in self.within),
-            folded=tuple(replace(part, figures=()) for part in self.folded),
-        )
+        figures = tuple(replace(figure, small=True) for figure in self.figures)
+        within = tuple(part.small() for part in self.within)
+        folded = tuple(replace(part, figures=()) for part in self.folded)
+        return replace(self, figures=figures, within=within, folded=folded)
 
     def but(self, key: str) -> "Section":
         """Return the section without what is folded into it, at any depth, under a key."""

@@ -315,8 +315,10 @@ class _Loss:
             )
 
     def _curve(self, identifier: str, title: str, what: str, shares: Exceedance) -> Curve:
-        bounded = shares.low is not None
-        at = "; at a τ between two points the bound at the next larger point holds" * bounded
+        low, level, at = None, None, ""
+        if shares.low is not None:
+            low, level = tuple(shares.low.tolist()), 1 - self.budget.total
+            at = "; at a τ between two points the bound at the next larger point holds"
         return Curve(
             id=identifier,
             title=title,
@@ -324,9 +326,9 @@ class _Loss:
             axis="share of people",
             x=tuple(shares.grid.tolist()),
             value=tuple(shares.value.tolist()),
-            low=tuple(shares.low.tolist()) if shares.low is not None else None,
-            side="lower" if bounded else None,
-            level=1 - self.budget.total if bounded else None,
+            low=low,
+            side=None if low is None else "lower",
+            level=level,
             x_label="privacy loss τ in nats",
             unit="proportion",
             n=shares.queries,

@@ -95,13 +95,11 @@ def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
                 assumptions=("the number describes these people only",),
             )
             continue
+        count = sum(fold.correct for fold in run.folds) if measure is ACCURACY else None
+        method = f"{measure.method}{GIVEN}" if run.given_release else measure.method
+        reference = _REFERENCE if measure in GAINS else None
         yield score_estimate(
-            run,
-            measure,
-            confidence,
-            count=sum(fold.correct for fold in run.folds) if measure is ACCURACY else None,
-            method=measure.method + (GIVEN if run.given_release else ""),
-            reference=_REFERENCE if measure in GAINS else None,
+            run, measure, confidence, count=count, method=method, reference=reference
         )
     if run.fitted_n:
         measured = {"measure": "in_sample.accuracy", "column": "Accuracy in sample"}
@@ -213,14 +211,13 @@ def _of_groups(
             f"{run.name}, chosen among {attacks} attacks, on {words}; on each of two folds, "
             f"error probability divided by {len(groups)} groups and {attacks} attacks"
         )
+        low = average(folds, lambda fold: measure.lower(fold, alpha))
+        high = average(folds, lambda fold: measure.upper(fold, alpha))
         yield Estimate.interval(
             score_id(score),
             f"{BEST_TITLE}, {score.title}",
             average(folds, measure.value),
-            (
-                average(folds, lambda fold: measure.lower(fold, alpha)),
-                average(folds, lambda fold: measure.upper(fold, alpha)),
-            ),
+            (low, high),
             confidence,
             score=score,
             unit="proportion",
@@ -257,15 +254,16 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
         low = sum(n / rows * chernoff_lower(right / n, n, tail) for n, right in folds if n)
         high = sum(n / rows * chernoff_upper(right / n, n, tail) for n, right in folds if n)
         points.append((rows, correct / rows, low, high))
-    last = points[-1][0]
+    guessed, value, lows, highs = zip(*points, strict=True)
+    last = guessed[-1]
     return Curve(
         id="attack.best.accuracy_by_confidence",
         title="Accuracy among the most confident guesses",
         kind="certified",
-        x=tuple(rows / last for rows, *_ in points),
-        value=tuple(value for _, value, _, _ in points),
-        low=tuple(low for *_, low, _ in points),
-        high=tuple(high for *_, high in points),
+        x=tuple(rows / last for rows in guessed),
+        value=value,
+        low=lows,
+        high=highs,
         side="two-sided",
         level=confidence,
         simultaneous=True,

@@ -185,10 +185,12 @@ def worst_pair(
     labels = frequent[counts[frequent] >= FEWEST_ROWS]
     labels = labels if len(labels) > 1 else labels[:0]
     sides = [test.scores(pair) for pair in _single_pairs(labels, k)]
+    points = [renyi_points(scores, orders) for scores in sides]
+    errors = [calibration_error(scores) for scores in sides]
     return _WorstPair(
         bounds=tuple(families[c][i] for i, c in enumerate(chosen)),
-        points=largest_points([renyi_points(scores, orders) for scores in sides]),
-        calibration=max((calibration_error(scores) for scores in sides), default=None),
+        points=largest_points(points),
+        calibration=max(errors, default=None),
         rows=len(test.labels),
         pairs=tuple(finalists[c] for c in chosen),
         estimated_labels=len(labels),

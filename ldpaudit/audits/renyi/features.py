@@ -303,12 +303,10 @@ def _compared(
 ) -> Iterator[Part]:
     """Yield the divergence of the farthest label: its bound, and its estimate."""
     chosen = most_promising([one.bounds for one in results])
-    measured = Measured(
-        tuple(results[c].bounds[i] for i, c in enumerate(chosen)),
-        largest_points([one.points for one in results]),
-        max(one.calibration or 0.0 for one in results),
-        sum(one.rows for one in results),
-    )
+    bounds = tuple(results[c].bounds[i] for i, c in enumerate(chosen))
+    points = largest_points([one.points for one in results])
+    calibration = max(one.calibration or 0.0 for one in results)
+    measured = Measured(bounds, points, calibration, sum(one.rows for one in results))
     doubts = (_UNSEEN,) if sides.doubt is None else (_UNSEEN, sides.doubt)
     others = f"{left_out} labels that were not compared are no farther from their synthetic rows"
     made = "synthetic rows of the same label" if sides.labelled else "all synthetic rows"
