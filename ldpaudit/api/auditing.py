@@ -159,7 +159,7 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
     from ldpaudit.datasets.groups import read_slices
     from ldpaudit.judging.policy import default_policy
     from ldpaudit.pipeline.audit import audit
-    from ldpaudit.pipeline.terms import Terms, execution
+    from ldpaudit.pipeline.terms import Terms
     from ldpaudit.work.memory import Scratch
 
     policy = policy_of(options)
@@ -179,7 +179,7 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
             skip=options.skip,
             outsiders=outsiders,
         )
-        run = execution(plan, progress=progress, stop=stop, tasks=tasks)
+        run = terms.execution(progress=progress, stop=stop, tasks=tasks)
         result = audit(released, terms, run, notes=notes, replay=replay)
     return result
 

@@ -15,7 +15,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.release import FloatArray, IntArray, Label
 
 if TYPE_CHECKING:
-    from ldpaudit.mechanisms.rounded import Rounding
+    from ldpaudit.mechanisms.rounding import Rounding
 
 
 class SyntheticFeatures(AnalysedMechanism):

@@ -39,7 +39,7 @@ from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
 from ldpaudit.pipeline.public import public_facts
 from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
-from ldpaudit.pipeline.terms import Terms, execution
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.pipeline.trees import Tree, trees
 from ldpaudit.plugins import NOT_HERE, added
 from ldpaudit.receipt.found import Replay
@@ -93,11 +93,11 @@ def audit(
 ) -> AuditResult:
     """Audit a private column, or a tree of several answers, and judge it by a policy.
 
-    ``run``: default: that of :func:`execution`. ``notes``: the warnings of the files' reader.
+    ``run``: default: that of :meth:`Terms.execution`. ``notes``: the warnings of the files' reader.
     ``replay``: what drawing the column's noise again found; trees hold their own.
     """
     check_device(terms.plan.device)
-    run = run or execution(terms.plan)
+    run = run or terms.execution()
     if isinstance(released, Release) and released.strata is not None:
         released = trees("a column with a channel for each stratum").of_strata(released, replay)
     if isinstance(released, Release):

@@ -35,21 +35,21 @@ class Terms:
     """Whether the result states what an audit could find, as far as everybody may know it; only the
     public page shows that."""
 
+    def execution(
+        self,
+        *,
+        progress: Progress | None = None,
+        stop: Stop | None = None,
+        tasks: Tasks | None = None,
+        guesses: HeldOutGuesses | None = None,
+        shared: Shared | None = None,
+    ) -> Execution:
+        """Return how the audits run; parameters as of :class:`Execution`.
 
-def execution(
-    plan: Plan,
-    *,
-    progress: Progress | None = None,
-    stop: Stop | None = None,
-    tasks: Tasks | None = None,
-    guesses: HeldOutGuesses | None = None,
-    shared: Shared | None = None,
-) -> Execution:
-    """Return how the audits of a plan run; parameters as of :class:`Execution`.
-
-    ``stop``: default: after the plan's ``timeout``. ``tasks``: default: threads, as many as the
-    plan says.
-    """
-    stop = stop or Stop.after(plan.timeout)
-    watched = Watched(progress or NoProgress(), stop)
-    return Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared)
+        ``stop``: default: after the plan's ``timeout``. ``tasks``: default: threads, as many as the
+        plan says.
+        """
+        stop = stop or Stop.after(self.plan.timeout)
+        watched = Watched(progress or NoProgress(), stop)
+        work = tasks or Threads(self.plan.threads)
+        return Execution(watched, stop, work, guesses, clusters, shared)

@@ -68,7 +68,7 @@ from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
-from ldpaudit.pipeline.terms import Terms, execution
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
@@ -466,7 +466,7 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
         skip=request.skip,
     )
     progress = Watched(shared.progress, name=item.release.name)
-    run = execution(plan, progress=progress, stop=shared.stop, guesses=guesses)
+    run = terms.execution(progress=progress, stop=shared.stop, guesses=guesses)
     try:
         result = audit(item.release, terms, run, notes=item.notes, replay=replay)
     except InputError as error:

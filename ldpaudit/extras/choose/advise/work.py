@@ -71,7 +71,7 @@ from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
 from ldpaudit.pipeline.audit import audit
-from ldpaudit.pipeline.terms import Terms, execution
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
 from ldpaudit.result.numbers import against, as_percent
@@ -266,7 +266,7 @@ class Search:
             skip=("seeds", *skip),
             outsiders=False,
         )
-        run = execution(plan, stop=stop, shared=tables.shared)
+        run = terms.execution(stop=stop, shared=tables.shared)
         result = audit(self._released(drawn), terms, run)
         return None if stop.obeyed else result
 

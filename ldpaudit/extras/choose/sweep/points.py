@@ -53,7 +53,7 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.pipeline.audit import audit
-from ldpaudit.pipeline.terms import Terms, execution
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.randomness import seed_from
 
 # Rows of the generator that audits and learners are given.
@@ -242,7 +242,7 @@ def measure(
         skip=request.skip,
         outsiders=False,
     )
-    run = execution(plan, progress=progress, shared=tables.shared)
+    run = terms.execution(progress=progress, shared=tables.shared)
     notes = tuple(Note(audit="reading", text=text) for text in reading.warnings)
     result = audit(reading.release, terms, run, notes=notes)
     progress.step("training the learner")

@@ -17,7 +17,6 @@ from pydantic import BaseModel, ValidationError
 from ldpaudit import __version__
 from ldpaudit.api import cluster_of, policy_of
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
-from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.doors import (
     AuditResult,
@@ -32,7 +31,7 @@ from ldpaudit.doors import (
     processes,
     refuse,
 )
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import PolicyError, quoted
 from ldpaudit.extras.choose.sweep.page import Sweep
 from ldpaudit.extras.choose.sweep.points import (
     SweepTables,

@@ -51,7 +51,8 @@ from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_list, check_numeric_classes
-from ldpaudit.mechanisms.rounded import Rounding, with_rounding
+from ldpaudit.mechanisms.rounded import with_rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import ColumnsDeclaration, Label, LabelDeclaration
 

@@ -30,7 +30,7 @@ from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.doors import FloatArray, InputError, IntArray, refuse
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, Stream
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.release import Label
 
 CountArray = npt.NDArray[np.int64]
