@@ -152,14 +152,19 @@ class NumericAttacker:
     coding: NumericCoding
 
     def guess(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
-        """Return the guesses of every reference and attack."""
-        # ``released``: numbers, float64 of shape (n,). ``features``: P(group of labels | features)
-        # of a model fitted on other people, float64 of shape (n, c).
+        """Return the guesses of every reference and attack.
+
+        ``released``: numbers, float64 of shape (n,). ``features``: P(group of labels | features)
+        of a model fitted on other people, float64 of shape (n, c).
+        """
         starts = range(0, len(released), _BLOCK)
         blocks = [self._block(released[i : i + _BLOCK], features[i : i + _BLOCK]) for i in starts]
+
+        def whole(name: str, key: str) -> FloatArray:
+            return np.concatenate([block[name][key] for block in blocks])
+
         return {
-            name: {key: np.concatenate([block[name][key] for block in blocks]) for key in guesses}
-            for name, guesses in blocks[0].items()
+            name: {key: whole(name, key) for key in guesses} for name, guesses in blocks[0].items()
         }
 
     def _block(self, released: FloatArray, features: FloatArray) -> dict[str, Guesses]:
@@ -167,13 +172,15 @@ class NumericAttacker:
         # Where no label could give the released number the posterior is the prior.
         posterior = conditioned(prior, self.claim.likelihood(released, values))
         alone, best = self._best(self.grid.prior()[None, :]), self._best(posterior)
+        of_nothing = {key: np.repeat(guess, len(released)) for key, guess in alone.items()}
+        best = {key: guess for key, guess in best.items() if key != "point"}
         return {
-            "prior": {key: np.repeat(guess, len(released)) for key, guess in alone.items()},
+            "prior": of_nothing,
             "features-only": self._best(prior),
             "released-value": self._fixed(released),
             "posterior-mean": self._fixed(posterior @ values),
             "posterior-median": self._fixed(posterior_median(values, posterior)),
-            "interval": {key: guess for key, guess in best.items() if key != "point"},
+            "interval": best,
         }
 
     def _best(self, posterior: FloatArray) -> Guesses:
@@ -263,9 +270,11 @@ def row_values(
     width: float,
     rounding: float,
 ) -> dict[str, Values]:
-    """Score the guesses of every reference and attack on one fold."""
-    # ``truth``, ``bins``: true labels and their groups, of shape (n,). ``width``: of the declared
-    # range. ``rounding``: how near an exact guess must be.
+    """Score the guesses of every reference and attack on one fold.
+
+    ``truth``, ``bins``: true labels and their groups, of shape (n,). ``width``: of the declared
+    range. ``rounding``: how near an exact guess must be.
+    """
     baseline = (guesses["prior"]["point"] - truth) ** 2
     features_right = guesses["features-only"]["bins"] == bins
     reach = {name: (share + _ROUNDING) * width for name, share in TOLERANCES.items()}

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import logit
 
+from ldpaudit.error_budget import DIRECTION
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.estimators.intervals.ranking import (
@@ -122,9 +123,10 @@ def score_fold(
     ends = np.ceil(np.array(SHARES) * len(truth)).astype(np.int64)
     running = np.concatenate([[0], np.cumsum(right[np.argsort(-confidence, kind="stable")])])
     steps = np.diff(np.stack([ends, running[ends]], axis=1), prepend=0, axis=0)
+    gained, lost = right & ~reference, ~right & reference
     by_slice = np.zeros((0, 4), dtype=np.int64)
     if slices is not None and len(slices):
-        columns, size = (slice(None), right, right & ~reference, ~right & reference), slices.max()
+        columns, size = (slice(None), right, gained, lost), slices.max()
         by_slice = np.stack([np.bincount(slices[c], minlength=size + 1) for c in columns], axis=1)
     return FoldScore(
         n=len(truth),
@@ -132,8 +134,8 @@ def score_fold(
         class_rows=np.bincount(truth, minlength=k),
         class_correct=np.bincount(truth[right], minlength=k),
         baseline_correct=0 if baseline is None else int(reference.sum()),
-        gained=int((right & ~reference).sum()),
-        lost=int((~right & reference).sum()),
+        gained=int(gained.sum()),
+        lost=int(lost.sum()),
         aucs=aucs,
         rates=rates,
         steps=steps,
@@ -170,7 +172,6 @@ def _rank(
     return np.array(aucs), tuple(rates)
 
 
-_DIRECTION_SHARE = 0.8
 _Bound = Callable[[Any, Any, float], Any]
 
 
@@ -266,7 +267,8 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
     """Return a lower bound of P(only A right) − P(only B right) at level 1 − alpha.
 
     The difference is p(2π − 1), with p the probability that exactly one of them is right and π
-    that it is A: Clopper–Pearson for π given their number at 0.8 alpha, for p at 0.1 alpha a side.
+    that it is A: Clopper–Pearson for π given their number, and for p, at their shares of alpha
+    (:data:`ldpaudit.error_budget.DIRECTION`).
     With few gains and losses of equal number it is narrower than two separate bounds.
 
     Parameters
@@ -279,11 +281,13 @@ def advantage_lower(gained: int, lost: int, n: int, alpha: float) -> float:
         One-sided error probability.
     """
     either = gained + lost
-    pi = float(trials_lower(gained, either, _DIRECTION_SHARE * alpha))
-    side = (1 - _DIRECTION_SHARE) / 2 * alpha
+    pi = float(trials_lower(gained, either, DIRECTION.of(alpha, "direction")))
     lean = 2 * pi - 1
-    bound = trials_lower if lean >= 0 else trials_upper
-    return lean * float(bound(either, n, side))
+    if lean >= 0:
+        often = trials_lower(either, n, DIRECTION.of(alpha, "at least"))
+    else:
+        often = trials_upper(either, n, DIRECTION.of(alpha, "at most"))
+    return lean * float(often)
 
 
 def gain_lower(fold: FoldScore, alpha: float, sign: int = 1) -> float:
@@ -395,9 +399,11 @@ def _calibration(
     distance: Callable[[float, float, float], float],
     alpha: float | None = None,
 ) -> float:
-    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins."""
-    # Without ``alpha`` the interval is the observed share. Given the confidences and the bins'
-    # rows, the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
+    """Return Σ_b (n_b/n)·distance(confidence, interval of the share right) over the bins.
+
+    Without ``alpha`` the interval is the observed share. Given the confidences and the bins'
+    rows, the share right in a bin is bounded by Clopper–Pearson at alpha/(2·bins) a side.
+    """
     total = 0.0
     for b in np.flatnonzero(fold.confidence_rows):
         n, correct = int(fold.confidence_rows[b]), int(fold.confidence_correct[b])

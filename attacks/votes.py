@@ -90,8 +90,10 @@ def neighbors_for(n: int, transition: FloatArray) -> int:
 
 
 def counts_by_size(labels: IntArray, sizes: tuple[int, ...], outputs: int) -> list[FloatArray]:
-    """Return how often each label occurs among the first labels of each row."""
-    # ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
+    """Return how often each label occurs among the first labels of each row.
+
+    ``labels`` has shape (n, most), nearest first; a label of −1 counts for nothing.
+    """
     counts, tables, done = np.zeros((len(labels), outputs)), [], 0
     first = outputs * np.arange(len(labels))[:, None]
     for size in sizes:

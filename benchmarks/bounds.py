@@ -20,7 +20,7 @@ from ldpaudit.audits.instance_loss.neighbourhoods import measured_channel, measu
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon, event_epsilon
-from ldpaudit.estimators.epsilon.release_only import release_only_evidence
+from ldpaudit.estimators.epsilon.release_only import SplitRows, release_only_evidence
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     design_bounds,
@@ -188,11 +188,10 @@ def release_only(
                 start = time.perf_counter()
                 scores = cross_fitted_posterior(context, "released")
                 fitted, found = time.perf_counter() - start, []
+                split = SplitRows(release.released, 2, context.halves())
                 for given, model in ((points, None), (None, scores), (points, scores)):
                     start = time.perf_counter()
-                    evidence = release_only_evidence(
-                        *(given, release.released, 2, context.halves()), rng=rng, scores=model
-                    )
+                    evidence = release_only_evidence(given, split, rng=rng, scores=model)
                     found.append(evidence.bound(ALPHA).epsilon)
                 runs.append([*found, found[-1] / epsilon, time.perf_counter() - start, fitted])
             yield name, epsilon, reference[name].get(epsilon), *np.mean(runs, axis=0)

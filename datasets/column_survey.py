@@ -96,8 +96,10 @@ def survey_left_out(
 def survey_keys(
     columns: Mapping[str, pa.ChunkedArray], width: int, names: Sequence[str]
 ) -> tuple[ColumnSurvey, ...]:
-    """Return surveys of ids and groups; their arrays come after the ``width`` ones of features."""
-    # ``names``: all columns of the file (InputError where one cannot tell rows apart).
+    """Return surveys of ids and groups; their arrays come after the ``width`` ones of features.
+
+    ``names``: all columns of the file (InputError where one cannot tell rows apart).
+    """
     found = []
     for place, (name, column) in enumerate(columns.items(), width):
         with of_column(name, names):

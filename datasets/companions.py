@@ -57,14 +57,15 @@ class UnknownIdError(InputError):
 
 @dataclass(frozen=True)
 class Truth:
-    """The true labels in the release's row order."""
+    """The true labels in the release's row order.
 
-    # ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
-    # theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
-    # release; ``remark`` says how the file was read, where that is not as usual. ``table`` is where
-    # they were read, with the columns in ``as_text`` as texts; None for a column of the release.
-    # ``order``, int64 (n,): the row of the table that each row is; None: the same row. ``sampled``:
-    # whether only these rows of the release are read.
+    ``labels`` are numbers, float64 (n,), for a mechanism on numbers; ``column`` is the name of
+    theirs, None for a bare array; ``unused`` counts the rows that belong to no row of the
+    release; ``remark`` says how the file was read, where that is not as usual. ``table`` is where
+    they were read, with the columns in ``as_text`` as texts; None for a column of the release.
+    ``order``, int64 (n,): the row of the table that each row is; None: the same row. ``sampled``:
+    whether only these rows of the release are read.
+    """
 
     labels: LabelColumn | FloatArray
     column: str | None
@@ -76,31 +77,48 @@ class Truth:
     sampled: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class ReleasedRows:
+    """The rows of a release that true labels are read for."""
+
+    count: int
+    label: str
+    """The column of the released labels."""
+    id_column: str | None = None
+    """The column of the ids, None where rows are joined by their order."""
+    identifiers: pa.ChunkedArray | None = None
+    """The ids of the rows, where there are some."""
+    looked_at: npt.NDArray[np.int64] | None = None
+    """The places of the rows that are read of the release, None for all."""
+
+
 def read_truth(
     source: Any,
-    rows: int,
+    release: ReleasedRows,
     *,
-    label: str,
     truth_column: str | None = None,
-    id_column: str | None = None,
-    identifiers: pa.ChunkedArray | None = None,
     numeric: bool = False,
     files: FileOptions = AS_FOUND,
-    looked_at: npt.NDArray[np.int64] | None = None,
 ) -> Truth:
-    """Read the true labels of a release of ``rows`` rows."""
-    # A bare array or Series is in the release's row order, as is a table without ``identifiers``,
-    # the release's ids. Labels are in ``truth_column``; default: the column called as the released
-    # ``label``, else ``"label"``, else the only one that is not the id. ``numeric``: whether the
-    # mechanism is one on numbers; ``looked_at``: the rows that are read of the release, None for
-    # all.
+    """Read the true labels of a release.
+
+    A bare array or Series is in the release's row order, as is a table without the release's ids.
+    Labels are in ``truth_column``; default: the column called as that of the released labels, else
+    ``"label"``, else the only one that is not the id. ``numeric``: whether the mechanism is one on
+    numbers.
+    """
+    id_column, looked_at, rows = release.id_column, release.looked_at, release.count
     table, bare = open_truth(source, files)
-    join = identifiers is not None and not bare
-    name = table.names[0] if bare else _column(table.names, label, truth_column, id_column, join)
+    identifiers = None if bare else release.identifiers
+    join = identifiers is not None
+    if bare:
+        name = table.names[0]
+    else:
+        name = _column(table.names, release.label, truth_column, id_column, join)
     wanted = [name, id_column] if join and id_column is not None else [name]
     values, *others = [column for _, column in table.columns(wanted, as_text=wanted)]
     unused, order = 0, None
-    if join:
+    if identifiers is not None:
         order = matching_rows(identifiers, others[0])
         values, unused = values.take(order), len(values) - rows
     elif len(values) != rows:
@@ -110,16 +128,17 @@ def read_truth(
     elif looked_at is not None:
         order = pa.array(looked_at)
         values = values.take(order)
-    return Truth(
+    read = Truth(
         true_labels(values, numeric=numeric, from_text=table.text),
-        None if bare else name,
+        name,
         unused,
         table.remark,
-        None if bare else table,
+        table,
         None if order is None else order.to_numpy().astype(np.int64),
         tuple(wanted[1:]),
         sampled=looked_at is not None,
     )
+    return replace(read, column=None, table=None) if bare else read
 
 
 def true_labels(
@@ -379,9 +398,11 @@ def open_companions(
     files: FileOptions = AS_FOUND,
     looked_at: npt.NDArray[np.int64] | None = None,
 ) -> tuple[Companion, ...]:
-    """Open the tables that come with a release of ``rows`` rows and ``names``, by role."""
-    # The original features have the release's row order, or are joined on the id; the other tables
-    # hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
+    """Open the tables that come with a release of ``rows`` rows and ``names``, by role.
+
+    The original features have the release's row order, or are joined on the id; the other tables
+    hold other rows, held-out ones without labels. ``looked_at``: as of ``read_truth``.
+    """
     found = []
     for role, source in sources.items():
         if source is None:

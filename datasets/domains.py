@@ -131,9 +131,10 @@ class Domains:
 
 @dataclass(frozen=True)
 class EncodedLabels:
-    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``."""
+    """Labels as codes: ``released`` into ``outputs``, ``truth`` into ``classes``.
 
-    # ``numeric`` holds them as numbers, where the mechanism is one on numbers.
+    ``numeric`` holds them as numbers, where the mechanism is one on numbers.
+    """
 
     domains: Domains
     released: IntArray
@@ -154,10 +155,12 @@ def encode_labels(
     truth: LabelColumn | None,
     coding: LabelCoding | None = None,
 ) -> EncodedLabels:
-    """Find the classes and outputs, and code the labels by them."""
-    # The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
-    # ``coding``: what the declared mechanism releases; default: labels.
-    # Where the labels are declared, one released label for all is a result, and no mistake.
+    """Find the classes and outputs, and code the labels by them.
+
+    The declaration's ``classes`` and ``outputs`` are used in their order where it names them;
+    ``coding``: what the declared mechanism releases; default: labels.
+    Where the labels are declared, one released label for all is a result, and no mistake.
+    """
     constant = len(released.values) == 1 and not declared_labels(declaration, "classes")
     _check_two_values(not constant, truth is None or len(truth.values) > 1)
     domains, rows = find_domains(declaration, released, truth, coding), len(released.codes)
@@ -266,8 +269,10 @@ def _plain(label: Any, key: str) -> Label:
 
 
 def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
-    """Read a column of numeric labels, or of texts that write them, float64 of shape (n,)."""
-    # ``role``: ``"released"`` or ``"true"`` (InputError if one is missing, infinite or no number).
+    """Read a column of numeric labels, or of texts that write them, float64 of shape (n,).
+
+    ``role``: ``"released"`` or ``"true"`` (InputError if one is missing, infinite or no number).
+    """
     column = decoded(column)
     try:
         if is_any(column.type, "boolean", "temporal"):

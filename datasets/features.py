@@ -39,13 +39,14 @@ _ENTRIES, _FEWEST_NUMBERS, _MOST_NUMBERS = 6_400_000, 8, 128
 
 @dataclass
 class EncodedFeatures:
-    """Encoded feature columns of ``rows`` rows, with the column that each came from."""
+    """Encoded feature columns of ``rows`` rows, with the column that each came from.
 
-    # ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
-    # cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
-    # columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
-    # and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
-    # categorical, its place in that block, and what it says.
+    ``numeric`` holds float32 arrays (n, width) and ``categorical`` int32 arrays (n,) with their
+    cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
+    columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
+    and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
+    categorical, its place in that block, and what it says.
+    """
 
     rows: int
     numeric: list[Float32Array] = field(default_factory=list)
@@ -100,14 +101,19 @@ class EncodedFeatures:
         categorical = _side_by_side(self.categorical, self.rows, np.int32)
         self.categorical = [codes[:, 0] for codes in self.categorical]
         numeric = _side_by_side(self.numeric, self.rows, np.float32)
+        extra = marks = None
+        if self.extra:
+            extra = _side_by_side(self.extra, self.rows, np.float32)
+        if self.marks:
+            marks = np.stack([mark[3] for mark in self.marks], axis=1)
         first = (0, numeric.shape[1])
         return FeatureTable(
             numeric=numeric,
             categorical=categorical,
             cardinalities=tuple(self.cardinalities),
             columns=self.columns,
-            extra=_side_by_side(self.extra, self.rows, np.float32) if self.extra else None,
-            marks=np.stack([mark[3] for mark in self.marks], axis=1) if self.marks else None,
+            extra=extra,
+            marks=marks,
             mark_sources=tuple((first[c] + place, kind) for c, place, kind, _ in self.marks),
         )
 
@@ -115,8 +121,10 @@ class EncodedFeatures:
 def encode_features(
     columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
 ) -> EncodedFeatures:
-    """Encode feature columns in turn, so that few are in memory at a time."""
-    # ``names``: all columns of the file, among which a message gives the place of one.
+    """Encode feature columns in turn, so that few are in memory at a time.
+
+    ``names``: all columns of the file, among which a message gives the place of one.
+    """
     encoded = EncodedFeatures(rows)
     for name, column in columns:
         with of_column(name, names):

@@ -121,10 +121,12 @@ def read_strata(
     private: Collection[str | None],
     rows: IndexArray | None = None,
 ) -> tuple[Strata | None, tuple[str, ...]]:
-    """Return each row's stratum as the claim numbers them, and what to know about them."""
-    # ``by``: the public column that holds the strata, none of the ``private`` ones; ``rows``: those
-    # to read, None for all. The claim's ``strata`` name their values, in order; a number matches
-    # the text that writes it.
+    """Return each row's stratum as the claim numbers them, and what to know about them.
+
+    ``by``: the public column that holds the strata, none of the ``private`` ones; ``rows``: those
+    to read, None for all. The claim's ``strata`` name their values, in order; a number matches
+    the text that writes it.
+    """
     if by is None:
         return None, ()
     if by not in table.names:
@@ -162,10 +164,12 @@ def read_slices(
     files: FileOptions = AS_FOUND,
     rows: IndexArray | None = None,
 ) -> tuple[Slices, ...]:
-    """Read columns of a release to group its rows by, such as regions or age groups."""
-    # ``rows``: those that were read of the release; None for all.
-    # Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
-    # all but the eleven largest, are merged.
+    """Read columns of a release to group its rows by, such as regions or age groups.
+
+    ``rows``: those that were read of the release; None for all.
+    Numbers of more than ten values are cut at their quartiles. Slices of fewer than 100 rows, and
+    all but the eleven largest, are merged.
+    """
     if not columns:
         return ()
     table, found = open_table(source, files), []

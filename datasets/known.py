@@ -75,8 +75,10 @@ def known_columns(
     private: Collection[str],
     truth: Truth | None,
 ) -> KnownColumns:
-    """Return what is said of the columns of a release (InputError where one is no feature)."""
-    # ``private``: columns that are features here, and were made by noise themselves.
+    """Return what is said of the columns of a release (InputError where one is no feature).
+
+    ``private``: columns that are features here, and were made by noise themselves.
+    """
     theirs = None if truth is None else truth.table
     if theirs is not None:
         theirs.read_like(table)

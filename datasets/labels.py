@@ -111,10 +111,12 @@ def most_classes(rows: int) -> int:
 
 
 def read_labels(column: pa.ChunkedArray, role: str, *, from_text: bool = False) -> LabelColumn:
-    """Read a column of n labels: strings, numbers, booleans, dates, or a dictionary of them."""
-    # ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
-    # whether the strings come from a text file, where 1 is written as ``1``: they become ints,
-    # floats or booleans where all of them are written as such.
+    """Read a column of n labels: strings, numbers, booleans, dates, or a dictionary of them.
+
+    ``role`` says which they are, for the messages: ``"released"`` or ``"true"``; ``from_text``
+    whether the strings come from a text file, where 1 is written as ``1``: they become ints,
+    floats or booleans where all of them are written as such.
+    """
     rows = len(column)
     distinct, found = _encoded(column, role)
     if pa.types.is_null(distinct.type):

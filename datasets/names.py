@@ -85,10 +85,12 @@ def shown_type(kind: pa.DataType) -> str:
 def missing_column(
     name: object, role: str, candidates: Sequence[str], advice: str = "", *, typed: bool = True
 ) -> InputError:
-    """Return the error for a column that is not there; it gives the nearest one, or its place."""
-    # ``role`` says what it was to be, for instance ``"label"``, or ``"to drop"``; ``advice`` what
-    # to do where no column is alike; ``typed`` whether the user named it: else a file did, and the
-    # message does not repeat it.
+    """Return the error for a column that is not there; it gives the nearest one, or its place.
+
+    ``role`` says what it was to be, for instance ``"label"``, or ``"to drop"``; ``advice`` what
+    to do where no column is alike; ``typed`` whether the user named it: else a file did, and the
+    message does not repeat it.
+    """
     if not isinstance(name, str):  # From Python; a data frame's column 5 is read as '5'.
         kind = type(name).__name__
         return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
@@ -138,11 +140,13 @@ def _number(text: str) -> float | None:
 
 
 def header_of(names: Sequence[str], columns: Sequence[Sequence[str]], file: str) -> tuple[str, ...]:
-    """Check that a file begins with the names of its columns, not with a row: a person's cells."""
-    # A row's cells are like those below, the first cells of ``columns``: texts that occur there,
-    # numbers of that size. Columns tell nothing where nearly every text is another, or where their
-    # names count (0, 1, 2 …, or years). The names are a ``Header`` where no row has such cells:
-    # different words over two or more columns of numbers, and no text that occurs below.
+    """Check that a file begins with the names of its columns, not with a row: a person's cells.
+
+    A row's cells are like those below, the first cells of ``columns``: texts that occur there,
+    numbers of that size. Columns tell nothing where nearly every text is another, or where their
+    names count (0, 1, 2 …, or years). The names are a ``Header`` where no row has such cells:
+    different words over two or more columns of numbers, and no text that occurs below.
+    """
     numbers = [number for number in map(_number, names) if number is not None]
     steps = {b - a for a, b in pairwise(numbers)}
     even = steps <= {*range(1, 11)} or steps <= {*range(-10, 0)}

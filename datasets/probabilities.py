@@ -127,11 +127,13 @@ def channel_table(path: str | os.PathLike[str], files: FileOptions = AS_FOUND) -
 def column_channels(
     path: str | os.PathLike[str], by: str | None = None, files: FileOptions = AS_FOUND
 ) -> tuple[ColumnChannels, ...]:
-    """Read the channels of one private column or more from a CSV file."""
-    # Besides the layouts of a single channel: a column ``variable`` distinguishes the channels of
-    # several private columns, and another one (``by``; default: the only one left) those of strata.
-    # Each channel is a block of rows, or a row for each transition (from, to, probability).
-    # sdcMicro's parameters of several variables are read.
+    """Read the channels of one private column or more from a CSV file.
+
+    Besides the layouts of a single channel: a column ``variable`` distinguishes the channels of
+    several private columns, and another one (``by``; default: the only one left) those of strata.
+    Each channel is a block of rows, or a row for each transition (from, to, probability).
+    sdcMicro's parameters of several variables are read.
+    """
     header, rows = _cells(path, files)
     prefixes = {match[1] for match in map(_TRANSITIONS.fullmatch, header) if match}
     places = _long(header)

@@ -22,6 +22,7 @@ from ldpaudit.datasets.companions import (
     Companion,
     LabelledRows,
     Parts,
+    ReleasedRows,
     Truth,
     encode_together,
     open_companions,
@@ -97,13 +98,14 @@ _LARGE: Final = 1 << 26
 
 @dataclass(frozen=True)
 class ReadReport:
-    """A release as it was read, and what its reader should know about it."""
+    """A release as it was read, and what its reader should know about it.
 
-    # ``release``, Release. ``warnings``, tuple of str: signs of a mistake, such as a true label
-    # left among the features. They hold no name and no value, so they may be shown in a report.
-    # ``test``, LabelledRows or None: the test rows, if any. ``remarks``, tuple of str: how files
-    # are read, in words, if that was detected and is unusual. ``people``, array of shape (n,) or
-    # None: what ``keyed`` made of the ids; None where it was not asked for.
+    ``release``, Release. ``warnings``, tuple of str: signs of a mistake, such as a true label
+    left among the features. They hold no name and no value, so they may be shown in a report.
+    ``test``, LabelledRows or None: the test rows, if any. ``remarks``, tuple of str: how files
+    are read, in words, if that was detected and is unusual. ``people``, array of shape (n,) or
+    None: what ``keyed`` made of the ids; None where it was not asked for.
+    """
 
     release: Release
     warnings: tuple[str, ...] = ()
@@ -115,9 +117,11 @@ class ReadReport:
 def open_source(
     source: Any, projection: int | None = None, files: FileOptions = AS_FOUND
 ) -> TableSource:
-    """Open a path, a URL, a table in memory, or a sparse matrix with labels."""
-    # What has been opened already is returned as it is. ``projection``: the columns that sparse
-    # features become; ``files``: how text files are written.
+    """Open a path, a URL, a table in memory, or a sparse matrix with labels.
+
+    What has been opened already is returned as it is. ``projection``: the columns that sparse
+    features become; ``files``: how text files are written.
+    """
     if isinstance(source, TableSource):
         return source
     sparse = open_sparse(source, projection)
@@ -255,37 +259,35 @@ def read_release(
         )
         settled = known_columns(before, claimed.before, table, roles, others, known)
         read = _read_features(table, roles, cells, settled, companions, files)
-        release, test_rows = with_companions(
-            Release(
-                features=read.features,
-                released=ReleasedLabels(labels.released),
-                outputs=labels.domains.outputs,
-                classes=labels.domains.classes,
-                truth=None if labels.truth is None else TrueLabels(labels.truth),
-                declaration=claimed.mechanism,
-                name=table.name,
-                label=roles.label,
-                # A digest of a file that holds true labels would let guesses of them be tested.
-                sha256=None if roles.truth is not None else table.sha256(),
-                numeric=labels.numeric,
-                reports=reports,
-                bags=bags,
-                columns=read.columns,
-                keys=tuple(ranks(column) for column in cells.keys.values()),
-                holds_truth=roles.truth is not None,
-                left_out=len(cells.left_out),
-                unread=table.unread,
-                groups=read_groups(cells.special, group, roles.identifier),
-                sketch=read.sketch,
-                strata=strata,
-                places=cells.looked_at,
-                before=frozenset(
-                    place for column in read.columns if column.before for place in column.arrays
-                ),
-                declared=claimed.beside({roles.label, *private}),
-            ),
-            read.parts,
+        from_before = [column for column in read.columns if column.before]
+        holds_truth = roles.truth is not None
+        release = Release(
+            features=read.features,
+            released=ReleasedLabels(labels.released),
+            outputs=labels.domains.outputs,
+            classes=labels.domains.classes,
+            truth=None if labels.truth is None else TrueLabels(labels.truth),
+            declaration=claimed.mechanism,
+            name=table.name,
+            label=roles.label,
+            # A digest of a file that holds true labels would let guesses of them be tested.
+            sha256=None if holds_truth else table.sha256(),
+            numeric=labels.numeric,
+            reports=reports,
+            bags=bags,
+            columns=read.columns,
+            keys=tuple(ranks(column) for column in cells.keys.values()),
+            holds_truth=holds_truth,
+            left_out=len(cells.left_out),
+            unread=table.unread,
+            groups=read_groups(cells.special, group, roles.identifier),
+            sketch=read.sketch,
+            strata=strata,
+            places=cells.looked_at,
+            before=frozenset(place for column in from_before for place in column.arrays),
+            declared=claimed.beside({roles.label, *private}),
         )
+        release, test_rows = with_companions(release, read.parts)
         warnings = warnings_about(known, labels, read.encoded, table.names, roles)
         warnings += [*warnings_of_strata, *claimed.warnings()]
         remarks = (
@@ -410,8 +412,10 @@ class _Cells:
 def _read_special(
     table: TableSource, roles: Roles, claimed: _Claimed, memory: int | None, *, joined: bool
 ) -> _Cells:
-    """Read the columns that are no features (InputError where there are no rows)."""
-    # ``joined``: the rows are joined with those of other releases, so all are needed.
+    """Read the columns that are no features (InputError where there are no rows).
+
+    ``joined``: the rows are joined with those of other releases, so all are needed.
+    """
     rows, looked_at = _looked_at(table, roles, memory, joined=joined or claimed.bag is not None)
     used = {*roles.special, *roles.features, claimed.bag}
     left_out = tuple(name for name in table.names if name not in used)
@@ -441,20 +445,19 @@ def _known(
     numeric: bool,
     text: bool,
 ) -> Truth | None:
-    """Return the true labels that are given, or that the release holds; None without any."""
-    # ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
+    """Return the true labels that are given, or that the release holds; None without any.
+
+    ``numeric``: whether they are numbers; ``text``: whether the release is a text file.
+    """
     if truth is not None:
-        return read_truth(
-            truth,
+        release = ReleasedRows(
             cells.rows,
-            label=roles.label,
-            truth_column=truth_column,
+            roles.label,
             id_column=roles.identifier,
             identifiers=None if roles.identifier is None else cells.of(roles.identifier),
-            numeric=numeric,
-            files=files,
             looked_at=cells.looked_at,
         )
+        return read_truth(truth, release, truth_column=truth_column, numeric=numeric, files=files)
     if roles.truth is None:
         return None
     own = true_labels(cells.of(roles.truth), numeric=numeric, from_text=text)

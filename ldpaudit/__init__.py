@@ -5,8 +5,8 @@ label, whether that is what was promised, and how sure that is: ``ldpaudit.audit
 """
 
 from ldpaudit.lazy import exported
+from ldpaudit.version import __version__
 
-__version__ = "0.1.0"
 __all__ = [
     "AuditResult",
     "Comparison",

@@ -69,8 +69,10 @@ def declaration_of(
     mechanism: Claim,
     files: FileOptions = AS_FOUND,
 ) -> Declaration | None:
-    """Return the declaration of a claim in any of its forms, None where nothing is claimed."""
-    # ``files``: how a file with a channel is written.
+    """Return the declaration of a claim in any of its forms, None where nothing is claimed.
+
+    ``files``: how a file with a channel is written.
+    """
     if isinstance(mechanism, ClaimOptions):
         return _from_options(mechanism, files)
     if mechanism is None or isinstance(mechanism, Declaration):
@@ -95,10 +97,12 @@ def declaration_of(
 
 
 def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDeclaration:
-    """Return the claim that the options state of one private column."""
-    # ``column``: with ``channel``, a table of channels, it may state ``by``, the public column that
-    # tells which of them a row has; ``classes`` where the claim does not name them. ``files``: how
-    # a file with channels is written.
+    """Return the claim that the options state of one private column.
+
+    ``column``: with ``channel``, a table of channels, it may state ``by``, the public column that
+    tells which of them a row has; ``classes`` where the claim does not name them. ``files``: how
+    a file with channels is written.
+    """
     about = f"The column {quoted(column.label)}:"
     other = sorted(column.stated().keys() - {*_CLAIM, "classes", "by"})
     if other:
@@ -155,11 +159,13 @@ def classes_of(column: LabelOptions) -> list[Any] | None:
 def claim_of_column(
     column: LabelOptions | None, mechanism: Claim, files: FileOptions = AS_FOUND
 ) -> tuple[Declaration | None, str | None]:
-    """Return the claim about one private column, and the public column of its strata."""
-    # ``column``: the column with the claim of its own (``--label NAME:rr:epsilon=1``);
-    # ``mechanism``: what is claimed of every column without one; ``files``: how a file with a
-    # channel is written. The first is None where nothing is claimed, the second where there are no
-    # strata.
+    """Return the claim about one private column, and the public column of its strata.
+
+    ``column``: the column with the claim of its own (``--label NAME:rr:epsilon=1``);
+    ``mechanism``: what is claimed of every column without one; ``files``: how a file with a
+    channel is written. The first is None where nothing is claimed, the second where there are no
+    strata.
+    """
     if column is None or not column.stated():
         return declaration_of(mechanism, files), None
     if mechanism not in (None, ClaimOptions()):

@@ -22,11 +22,13 @@ _MEMBERS: Final = {str: "a text, as '5'", type: "a class"}
 
 
 def made(options: Callable[..., T], given: Mapping[str, Any], function: str) -> T:
-    """Return the options that the keywords of a call state."""
-    # A keyword is a field's name, or what the command line calls it (``seed``, ``id``,
-    # ``lambda_``); those of a group of options, such as the claim's ``epsilon``, are keywords, too.
-    # A single text stands for a collection of one, and for a path.
-    # ``given``: the keywords with their values; ``function``: what was called.
+    """Return the options that the keywords of a call state.
+
+    A keyword is a field's name, or what the command line calls it (``seed``, ``id``,
+    ``lambda_``); those of a group of options, such as the claim's ``epsilon``, are keywords, too.
+    A single text stands for a collection of one, and for a path.
+    ``given``: the keywords with their values; ``function``: what was called.
+    """
     known = {name: place for field in fields(options) for name, place in _names(field)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     grouped: dict[str, dict[str, Any]] = {}
@@ -173,10 +175,12 @@ def documented(
     first: Collection[str],
     positional: Collection[str] = (),
 ) -> None:
-    """Let a function of keywords show them: in its signature, for completion, and in ``help()``."""
-    # ``function``: its docstring describes its own parameters; those of the options follow them.
-    # ``options``: its docstring describes its fields. ``first``: the function's own parameters;
-    # fields of these names are no keywords. ``positional``: fields that may be given by position.
+    """Let a function of keywords show them: in its signature, for completion, and in ``help()``.
+
+    ``function``: its docstring describes its own parameters; those of the options follow them.
+    ``options``: its docstring describes its fields. ``first``: the function's own parameters;
+    fields of these names are no keywords. ``positional``: fields that may be given by position.
+    """
     own = Signature.from_callable(function)
     listed = [own.parameters[name] for name in first]
     named = {name: place for field in fields(options) for name, place in _names(field)}

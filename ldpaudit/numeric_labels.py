@@ -68,9 +68,11 @@ class NumericCoding:
         return np.where(known, codes, -1).astype(np.int32)
 
     def merged(self, counts: npt.NDArray[np.int64], least: int) -> "NumericCoding":
-        """Return bins that each hold at least ``least`` of the counted numbers."""
-        # ``counts``, int64 array of shape (c,): how many true labels each bin holds. Released
-        # labels must not take part.
+        """Return bins that each hold at least ``least`` of the counted numbers.
+
+        ``counts``, int64 array of shape (c,): how many true labels each bin holds. Released
+        labels must not take part.
+        """
         edges, held = [], 0
         for place, edge in enumerate(self.edges):
             held += int(counts[place])
@@ -97,9 +99,10 @@ class NumericView:
 
 @dataclass(frozen=True)
 class NumericLabels:
-    """Labels as numbers, in addition to their codes."""
+    """Labels as numbers, in addition to their codes.
 
-    # ``released``, float64 array of shape (n,); ``truth``, float64 array of shape (n,) or None.
+    ``released``, float64 array of shape (n,); ``truth``, float64 array of shape (n,) or None.
+    """
 
     view: NumericView
     released: FloatArray

@@ -2,7 +2,6 @@
 
 # What goes wrong in it is told by its kind and line, never by its text, which may hold data.
 
-import hashlib
 import importlib
 import importlib.util
 import os
@@ -15,12 +14,9 @@ from functools import cache, lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from ldpaudit.errors import InputError, LdpAuditError
-
-if TYPE_CHECKING:
-    from ldpaudit.result import PlugIn, PlugInKind
 
 T = TypeVar("T")
 # What a package may add.
@@ -54,10 +50,12 @@ NOT_HERE: Final = ". One of another package is known once that package is instal
 
 
 def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
-    """Import ``MODULE:NAME``, or ``FILE.py:NAME``."""
-    # ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules
-    # are searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its
-    # kind, ``"CLASS"``.
+    """Import ``MODULE:NAME``, or ``FILE.py:NAME``.
+
+    ``name``: may be an attribute of an object: ``module:Class.method``; ``path``: where modules
+    are searched first; ``what``, ``kind``: for messages: what is imported, ``"attack"``, and its
+    kind, ``"CLASS"``.
+    """
     module_name, colon, attribute = name.rpartition(":")
     if not (colon and module_name and attribute):
         raise InputError(f"The {what} must be given as MODULE:{kind} or FILE.py:{kind}.")
@@ -268,29 +266,6 @@ def read_only(value: Any) -> Any:
         return value
     held = {one.name: getattr(value, one.name) for one in fields(value) if one.init}
     return replace(value, **{name: read_only(part) for name, part in held.items()})
-
-
-def used(
-    kind: "PlugInKind", names: Collection[str], built_in: Collection[str]
-) -> "Iterator[PlugIn]":
-    """Yield the plug-ins of a kind that took part, with name and version of each."""
-    # They are those among the names, and all others whose code was loaded: it ran, though it gave
-    # no number.
-    from ldpaudit.result import PlugIn
-
-    for name, point in added(kind, built_in).items():
-        if name in names or point.module in sys.modules:
-            yield PlugIn(kind=kind, name=name, **package_of(point))
-
-
-def given(kind: "PlugInKind", name: str, place: str) -> "PlugIn":
-    """Return a part that an audit was given as ``FILE.py:CLASS`` or ``MODULE:CLASS``."""
-    # A file is told by its digest, never by its path.
-    from ldpaudit.result import PlugIn
-
-    file = Path(place.rpartition(":")[0])
-    digest = hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
-    return PlugIn(kind=kind, name=name, sha256=digest)
 
 
 def package_of(point: EntryPoint) -> dict[str, str | None]:

@@ -19,9 +19,11 @@ _FIELD: Final = re.compile(r"^(\w[\w, ]*?)(?: : ([^\n]*))?\n?((?:\n?    [^\n]*)*
 
 
 def json_schema(kind: Any, title: str, name: str) -> str:
-    """Return the JSON schema of a stored result as JSON text."""
-    # ``kind``: a model, or a TypedDict; ``title``, ``name``: of what it is the schema, for people
-    # and as the end of its URN.
+    """Return the JSON schema of a stored result as JSON text.
+
+    ``kind``: a model, or a TypedDict; ``title``, ``name``: of what it is the schema, for people
+    and as the end of its URN.
+    """
     schema = TypeAdapter(kind).json_schema(mode="serialization", schema_generator=_Described)
     if "$ref" in schema:  # A kind that holds itself is stated with its parts.
         schema = schema["$defs"][kind.__name__] | {"$defs": schema["$defs"]}

@@ -55,9 +55,11 @@ _UNREAD: Final = {
 
 
 def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
-    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table."""
-    # What is called as no other format is Parquet; ``files``: how text files and workbooks are
-    # written.
+    """Open a path, a folder, a pattern, a URL, a DataFrame or an Arrow table.
+
+    What is called as no other format is Parquet; ``files``: how text files and workbooks are
+    written.
+    """
     if not isinstance(source, str | os.PathLike):
         return MemoryTable(source)
     location, files = locate(source), files.files

@@ -169,8 +169,10 @@ class CsvFile(TableSource):
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all)."""
-        # Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
+        """Yield the rows in order, with the named columns in the given order (None: all).
+
+        Those in ``as_text`` are strings, letter for letter; numbers have a decimal point.
+        """
         for batch, _ in self.batches_as_written(columns, as_text):
             yield batch
 

@@ -83,11 +83,12 @@ _CLOSED: Final = {
 
 @dataclass(frozen=True)
 class NumberStyle:
-    """How numbers are written: the decimal mark, and what may be between thousands."""
+    """How numbers are written: the decimal mark, and what may be between thousands.
 
-    # ``grouped``: the other mark; ``spaced``: spaces. ``watched`` are columns that hold nothing but
-    # numbers, or nothing, at the start of the file: a number that is written in another way further
-    # down contradicts what was found.
+    ``grouped``: the other mark; ``spaced``: spaces. ``watched`` are columns that hold nothing but
+    numbers, or nothing, at the start of the file: a number that is written in another way further
+    down contradicts what was found.
+    """
 
     decimal: str = "."
     grouped: bool = False
@@ -161,10 +162,11 @@ class NumberStyle:
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the table is written."""
+    """How the table is written.
 
-    # ``skipped`` lines come before the header: a spreadsheet's ``sep=;``. ``remark`` says what was
-    # found out and is not usual.
+    ``skipped`` lines come before the header: a spreadsheet's ``sep=;``. ``remark`` says what was
+    found out and is not usual.
+    """
 
     separator: str = ","
     encoding: str = _UTF8
@@ -176,8 +178,10 @@ class Dialect:
 def find_dialect(
     sample: bytes, usual: str, *, whole: bool, stated: FileOptions, name: str
 ) -> Dialect:
-    """Find how a text file writes its table, by the start of it, or all of it (``whole``)."""
-    # ``usual``: the separator that files of this name have; ``stated``: what is known.
+    """Find how a text file writes its table, by the start of it, or all of it (``whole``).
+
+    ``usual``: the separator that files of this name have; ``stated``: what is known.
+    """
     encoding, text = _decoded(sample, stated.encoding, whole=whole, name=name)
     hint = _HINT.match(text)
     if hint is not None:
@@ -273,9 +277,11 @@ def _records(text: str, separator: str, whole: bool) -> list[list[str]]:
 def _numbers(
     rows: Sequence[Sequence[str]], separator: str, stated: str | None, name: str, *, known: bool
 ) -> NumberStyle:
-    """Find how numbers are written, from the first rows, the header among them."""
-    # ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
-    # ``known``: whether the separator is the usual one.
+    """Find how numbers are written, from the first rows, the header among them.
+
+    ``stated``: the decimal mark where it is known; the other mark may then separate thousands.
+    ``known``: whether the separator is the usual one.
+    """
     numeric, pure, number = {}, set(), re.compile(_ANY)
     for column, *cells in zip(*(row for row in rows if len(row) == len(rows[0])), strict=True):
         filled = [cell.strip() for cell in cells if cell.strip() not in MISSING]

@@ -73,10 +73,11 @@ _seen: Final[ContextVar[_Seen | None]] = ContextVar("seen", default=None)
 
 @dataclass(frozen=True)
 class Location:
-    """The files that make up one table, in the order of the numbers in their names."""
+    """The files that make up one table, in the order of the numbers in their names.
 
-    # ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
-    # folder that was asked for, None for a file or a pattern.
+    ``name`` is the base name of what was asked for (no folder, host or user name), ``folder`` the
+    folder that was asked for, None for a file or a pattern.
+    """
 
     name: str
     filesystem: Any
@@ -120,8 +121,10 @@ class Location:
         return pa.PythonFile(_Unpacked(stream, packed, self.name), mode="r")
 
     def line_blocks(self, kind: str) -> Iterator[bytes]:
-        """Yield blocks of whole lines, each ending with a line break; some 16 MiB each."""
-        # ``kind`` names the format in messages (InputError where it cannot be read).
+        """Yield blocks of whole lines, each ending with a line break; some 16 MiB each.
+
+        ``kind`` names the format in messages (InputError where it cannot be read).
+        """
         rest = b""
         with unreadable(self.name, f"is not a readable {kind} file"), self.unpacked() as stream:
             while block := bytes(stream.read(_LINES)):
@@ -234,9 +237,11 @@ class _Unpacked:
 
 
 def check_unpacked(unpacked: int, packed: int | None, name: str, most: int) -> None:
-    """Check that a file's content is not out of all proportion to the file (InputError)."""
-    # ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no
-    # content may have.
+    """Check that a file's content is not out of all proportion to the file (InputError).
+
+    ``packed``: the bytes of the file, None where that is not known; ``most``: bytes that no
+    content may have.
+    """
     honest = most if packed is None else max(UNPACKED_FREE, UNPACKED_TIMES * packed)
     if unpacked > min(most, honest):
         raise InputError(
@@ -268,9 +273,11 @@ _DAMAGED: Final = (
 def unreadable(
     name: str, problem: str = "is damaged or truncated", part: str = ""
 ) -> Iterator[None]:
-    """Give one line (InputError) in place of any error of a reader or of the file system."""
-    # ``name``: the file's base name; ``problem``: what is wrong with it; ``part``: what to call it,
-    # where it is one of several.
+    """Give one line (InputError) in place of any error of a reader or of the file system.
+
+    ``name``: the file's base name; ``problem``: what is wrong with it; ``part``: what to call it,
+    where it is one of several.
+    """
     file = part or f"The file {quoted(name)}"
     try:
         yield
@@ -409,8 +416,10 @@ def check_unchanged() -> None:
 
 @contextlib.contextmanager
 def watching(noted: bool = True) -> Iterator[None]:
-    """Note the files that are opened in the block, for a block around it as well."""
-    # ``noted``: False for a block that opens what may change: files that are replaced later.
+    """Note the files that are opened in the block, for a block around it as well.
+
+    ``noted``: False for a block that opens what may change: files that are replaced later.
+    """
     around, seen = _seen.get(), _Seen()
     token = _seen.set(seen if noted else None)
     try:

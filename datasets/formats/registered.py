@@ -73,8 +73,10 @@ def format_of(name: str) -> TableFormat | None:
 
 
 def open_sparse(source: Any, projection: int | None = None) -> TableSource | None:
-    """Open an svmlight file or a sparse matrix with labels; None for all else."""
-    # ``projection``: the columns that sparse features become.
+    """Open an svmlight file or a sparse matrix with labels; None for all else.
+
+    ``projection``: the columns that sparse features become.
+    """
     path = os.fspath(source) if isinstance(source, str | os.PathLike) else ""
     of_file = is_svmlight(path)
     if not of_file and not isinstance(source, tuple):

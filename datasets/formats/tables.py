@@ -294,17 +294,18 @@ _RUN: Final = 64
 
 
 class TableSource:
-    """A table that has been opened: its cells are read when asked for, as often as needed."""
+    """A table that has been opened: its cells are read when asked for, as often as needed.
 
-    # ``location``: where the file or files lie; None for a table in memory. ``names``: the column
-    # names, distinct, in order. ``schema``: the columns and their types, without any metadata.
-    # ``row_count``: None where it is known only after reading everything. ``text``: whether it
-    # comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
-    # it parses text again. ``sparse``: whether its features are a sparse matrix. ``remark``: how a
-    # file is read, where that was found out and is not usual. ``part_rows``: the rows of each of
-    # several files, where they are known. ``unread``: how many other tables (sheets) are in the
-    # file. ``embedded``: the declaration in the file itself, before which one beside it does not
-    # count.
+    ``location``: where the file or files lie; None for a table in memory. ``names``: the column
+    names, distinct, in order. ``schema``: the columns and their types, without any metadata.
+    ``row_count``: None where it is known only after reading everything. ``text``: whether it
+    comes from text, where numbers have no type of their own. ``parsed``: whether each pass over
+    it parses text again. ``sparse``: whether its features are a sparse matrix. ``remark``: how a
+    file is read, where that was found out and is not usual. ``part_rows``: the rows of each of
+    several files, where they are known. ``unread``: how many other tables (sheets) are in the
+    file. ``embedded``: the declaration in the file itself, before which one beside it does not
+    count.
+    """
 
     location: Location | None = None
     names: tuple[str, ...]
@@ -339,9 +340,11 @@ class TableSource:
     def batches(
         self, columns: Sequence[str] | None = None, as_text: Collection[str] = ()
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in order, with the named columns in the given order (None: all)."""
-        # A text file gives those in ``as_text`` as strings, letter for letter; other sources have
-        # types of their own and ignore it.
+        """Yield the rows in order, with the named columns in the given order (None: all).
+
+        A text file gives those in ``as_text`` as strings, letter for letter; other sources have
+        types of their own and ignore it.
+        """
         raise NotImplementedError
 
     def read_as_labels(self, names: Collection[str]) -> None:
@@ -361,8 +364,10 @@ class TableSource:
         as_text: Collection[str] = (),
         rows: IndexArray | None = None,
     ) -> Iterator[tuple[str, pa.ChunkedArray]]:
-        """Yield the columns in the given order, read a group at a time."""
-        # ``rows``: those to read, in order, of all columns in one pass; None for all rows.
+        """Yield the columns in the given order, read a group at a time.
+
+        ``rows``: those to read, in order, of all columns in one pass; None for all rows.
+        """
         cells = allowed() // _CELL if self.parsed else _CELLS_AT_ONCE
         at_once = max(min(cells // max(self.row_count or 0, 1), _COLUMNS_AT_ONCE), 1)
         at_once = at_once if rows is None else max(len(names), 1)
@@ -426,10 +431,11 @@ def bare_schema(schema: pa.Schema) -> pa.Schema:
 
 
 class MemoryTable(TableSource):
-    """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream."""
+    """A pandas DataFrame, an Arrow table, or anything that exports an Arrow stream.
 
-    # ``location``: the file that it was read from. Its names are no ``Header``: they may be the
-    # first row of a file that has none.
+    ``location``: the file that it was read from. Its names are no ``Header``: they may be the
+    first row of a file that has none.
+    """
 
     def __init__(self, source: Any, location: Location | None = None) -> None:
         self.location, self._frame = location, source if is_frame(source) else None

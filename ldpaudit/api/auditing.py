@@ -157,7 +157,9 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
     if sys.stderr.isatty():
         progress.step(f"reading the release{'s' * (len(every) > 1)}")
     from ldpaudit.datasets.groups import read_slices
+    from ldpaudit.judging.policy import default_policy
     from ldpaudit.pipeline.audit import audit
+    from ldpaudit.pipeline.terms import Terms
     from ldpaudit.work.memory import Scratch
 
     policy = policy_of(options)
@@ -169,20 +171,16 @@ def audit_with(release: Any, options: AuditOptions, *, outsiders: bool = True) -
         if len(every) == 1:
             slices = read_slices(every[0], options.slices, options, first.places)
         plan = plan_of(options, seed_of(options, first.sha256), slices)
-        result = audit(
-            released,
+        terms = Terms(
             plan,
-            policy,
+            policy or default_policy(),
+            command=options.command,
             only=options.only,
             skip=options.skip,
-            progress=progress,
-            command=options.command,
-            notes=notes,
-            stop=stop,
-            tasks=tasks,
             outsiders=outsiders,
-            replay=replay,
         )
+        run = terms.execution(progress=progress, stop=stop, tasks=tasks)
+        result = audit(released, terms, run, notes=notes, replay=replay)
     return result
 
 
@@ -295,8 +293,10 @@ def plan_of(
 
 
 def seed_of(options: ReleaseOptions, sha256: str | None) -> int:
-    """Return the seed of an audit: that of the options, else one derived from the release."""
-    # ``sha256`` is the released file's; None, for a table in memory, gives 0.
+    """Return the seed of an audit: that of the options, else one derived from the release.
+
+    ``sha256`` is the released file's; None, for a table in memory, gives 0.
+    """
     if isinstance(options.rng, np.random.Generator):
         return seed_from(options.rng)
     seed: Any = options.rng

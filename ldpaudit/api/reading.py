@@ -48,9 +48,11 @@ def read_with(
     keyed: Callable[[Any], Any] | None = None,
     test: Any = None,
 ) -> "ReadReport":
-    """Read a release of one private column with what the options say about it."""
-    # ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
-    # release with true labels.
+    """Read a release of one private column with what the options say about it.
+
+    ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
+    release with true labels.
+    """
     from ldpaudit.datasets import read_release
 
     columns = named_columns(options)
@@ -141,8 +143,10 @@ def files_of(options: ReleaseOptions) -> FileOptions:
 
 
 def stated(options: ReleaseOptions, test: Any = None) -> dict[str, Any]:
-    """Return what the options say about a release, as its reader takes it."""
-    # ``test``: rows outside of the release with true labels.
+    """Return what the options say about a release, as its reader takes it.
+
+    ``test``: rows outside of the release with true labels.
+    """
     from ldpaudit.mechanisms.view import DeclaredCoding
 
     truth = options.truth
@@ -188,10 +192,12 @@ def replays_of(
     *,
     shared: bool = False,
 ) -> "list[Replay | None]":
-    """Return what drawing the noise of each release again finds; None without receipt or truth."""
-    # ``one``: the release as it was read, where there is one alone. ``shared``: whether the true
-    # labels are given for other releases, too: one file holds one key. InputError where two
-    # releases have one key: what differs between them then shows labels.
+    """Return what drawing the noise of each release again finds; None without receipt or truth.
+
+    ``one``: the release as it was read, where there is one alone. ``shared``: whether the true
+    labels are given for other releases, too: one file holds one key. InputError where two
+    releases have one key: what differs between them then shows labels.
+    """
     truth: Any = options.truth
     several = isinstance(truth, list | tuple) and len(releases) > 1
     shared = shared or (len(releases) > 1 and not several)

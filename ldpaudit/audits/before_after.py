@@ -40,10 +40,11 @@ _THIRDS: Final = ("lowest third", "middle third", "highest third")
 
 @dataclass(frozen=True)
 class _Labels:
-    """True or released labels of the sampled rows."""
+    """True or released labels of the sampled rows.
 
-    # ``codes``, int32 (n,); ``numbers``, float64 (n,) or None; ``of_row``, int64 (n,): the group
-    # that a histogram counts a row in, by its place in ``groups``.
+    ``codes``, int32 (n,); ``numbers``, float64 (n,) or None; ``of_row``, int64 (n,): the group
+    that a histogram counts a row in, by its place in ``groups``.
+    """
 
     codes: IntArray
     numbers: FloatArray | None
@@ -192,9 +193,10 @@ def confusion(context: AuditContext) -> Confusion | None:
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows by true label and output, and the claimed channel."""
+    """Rows by true label and output, and the claimed channel.
 
-    # ``counts``, int64 (k, m); ``claim``, float64 (k, m) or None; then what labels are called.
+    ``counts``, int64 (k, m); ``claim``, float64 (k, m) or None; then what labels are called.
+    """
 
     counts: IndexArray
     claim: FloatArray | None

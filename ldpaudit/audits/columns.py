@@ -39,9 +39,23 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 from ldpaudit.result.numbers import at_least, share_of
+from ldpaudit.result.stated import (
+    DATES,
+    DECIDING,
+    IDENTIFIERS,
+    INDICES,
+    LAGGED,
+    ONE_LABEL,
+    ORDERED,
+    POSITION,
+    READ_OFF,
+    ROW_ORDER,
+    TEXTS,
+    TOLD,
+    TRUTH_INSIDE,
+    UNREAD,
+)
 
-READ_OFF: Final = "columns.read_off"
-ONE_LABEL: Final = "columns.one_label"
 _MOST_READ: Final = 20_000
 _EQUAL_VALUES: Final = "rows with equal values"
 _MOST_OF_ONE: Final = 30  # Rows that a person may have.
@@ -59,10 +73,10 @@ _LAST_MARK: Final = 3
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
-    "index": ("columns.indices", "Columns that number the rows"),
-    "identifier": ("columns.identifiers", "Columns that are different in (nearly) every row"),
-    "text": ("columns.texts", "Columns of free text"),
-    "date": ("columns.dates", "Columns of exact dates"),
+    "index": (INDICES, "Columns that number the rows"),
+    "identifier": (IDENTIFIERS, "Columns that are different in (nearly) every row"),
+    "text": (TEXTS, "Columns of free text"),
+    "date": (DATES, "Columns of exact dates"),
 }
 
 
@@ -109,11 +123,11 @@ def _surveyed(context: AuditContext) -> Iterator[Part]:
     if doubtful := [one for one in release.columns if one.reading.others]:
         method = "cells that are neither numbers (or dates) nor a known mark of a missing value"
         title = "Columns with cells that were not read as they stand"
-        yield Estimate.exact("columns.unread", title, len(doubtful), method=method)
+        yield Estimate.exact(UNREAD, title, len(doubtful), method=method)
     if release.holds_truth:
         method = "the true labels were read from the release itself (--truth-column)"
         title = "Columns of true labels in the release"
-        yield Estimate.exact("columns.truth", title, 1, method=method)
+        yield Estimate.exact(TRUTH_INSIDE, title, 1, method=method)
     if release.sketch is not None and release.sketch.shared:
         yield from _distortion(release.sketch)
     left_out, unused = release.left_out, sum(column.unused > 0 for column in release.columns)
@@ -206,8 +220,10 @@ def _places(counts: FloatArray | IndexArray) -> tuple[IntArray, int]:
 def _of_columns(
     context: AuditContext, labels: Labels, rows: IndexArray, looked_at: dict[int, Values]
 ) -> Iterator[Part]:
-    """Yield what single columns show: of their row's label, of rows near by, of some people."""
-    # ``looked_at``: arrays of single columns, by their places among all of the release's.
+    """Yield what single columns show: of their row's label, of rows near by, of some people.
+
+    ``looked_at``: arrays of single columns, by their places among all of the release's.
+    """
     release, known = context.release, labels.most_equal is None
     places, arrays = list(looked_at), list(looked_at.values())
     codes, surveyed = labels.codes[rows], release.columns
@@ -222,13 +238,13 @@ def _of_columns(
     deciding, lagged = (*found.deciding, *found.flags), [i for i, _ in found.lagged]
     for name, title, some, asked in (
         (
-            "columns.deciding",
+            DECIDING,
             "Columns that reveal, or follow from, 98 % of the labels",
             deciding,
             found.rows,
         ),
         (
-            "columns.lagged",
+            LAGGED,
             "Columns that reveal 98 % of the labels of nearby rows",
             lagged,
             found.lagged_rows,
@@ -239,9 +255,9 @@ def _of_columns(
         sample = f"; on a random sample of {asked:,} rows" if asked < len(release) else ""
         how = f"{method}{sample}"
         yield Estimate.estimated(name, title, count, method=how, assumptions=given)
-    told = [("columns.told", "Labels that the best single column reveals", found.best)]
+    told = [(TOLD, "Labels that the best single column reveals", found.best)]
     if known or found.position.error <= MOST_ERROR:
-        told.append(("columns.position", "Labels that the row number reveals", found.position))
+        told.append((POSITION, "Labels that the row number reveals", found.position))
     for name, title, one in told:
         yield Estimate.estimated(
             name,
@@ -411,7 +427,7 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
     tied, chance = _in_ties(context) if known else (0.0, 1.0)
     in_ties = tied >= LEAST_SHARE and chance <= _SURELY
     yield Estimate.estimated(
-        "columns.ordered",
+        ORDERED,
         "Whether the order of the rows reveals labels (1: yes)",
         float(reveals or in_ties),
         method="rows near each other agree more or less often than by chance, by six standard "
@@ -420,7 +436,7 @@ def _order(context: AuditContext, labels: Labels) -> Iterator[Part]:
     )
     if (labels.most_equal or np.inf) * order.pairs**0.5 >= _LEAST_KNOWN:
         yield Estimate.estimated(
-            "columns.row_order",
+            ROW_ORDER,
             "Rows near each other with the same label, beyond chance",
             excess,
             unit="proportion",

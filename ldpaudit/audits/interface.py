@@ -541,18 +541,22 @@ class Dependence:
     """Of labels released as claimed: small where the released ones depend on them less."""
 
 
+def _nothing(_: AuditContext) -> None:
+    """Return None: what most audits have to say."""
+
+
 @dataclass(frozen=True)
 class BuiltIn:
     """An audit of this package: a function that yields what it found, and when it applies."""
 
     id: str
     parts: Callable[[AuditContext], Iterable[Part]]
-    unavailable: Callable[[AuditContext], str | None] = lambda context: None  # noqa: ARG005
+    unavailable: Callable[[AuditContext], str | None] = _nothing
     counts: Counts = "rows"
     needs: tuple[Need, ...] = ("labels", "rows")
-    power: Callable[[AuditContext], Iterable[Part] | None] = lambda context: None  # noqa: ARG005
+    power: Callable[[AuditContext], Iterable[Part] | None] = _nothing
     """What the bound of this audit could have found; None where another audit bounds ε."""
-    dependence: Callable[[AuditContext], Dependence | None] = lambda context: None  # noqa: ARG005
+    dependence: Callable[[AuditContext], Dependence | None] = _nothing
     """How far what was released depends on the true labels; None where labels were released."""
     within: str = ""
     """The audit that this one is a part of; it is then none of its own."""

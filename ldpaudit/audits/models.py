@@ -120,9 +120,11 @@ def aligned_channel(context: AuditContext) -> Channel | None:
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:
-    """Return the channel that an attacker uses who knows the true labels of some rows."""
-    # The claimed one; where labels are grouped, each group's average over the labels of ``rows``,
-    # on which the attack is fitted.
+    """Return the channel that an attacker uses who knows the true labels of some rows.
+
+    The claimed one; where labels are grouped, each group's average over the labels of ``rows``,
+    on which the attack is fitted.
+    """
     numeric = context.release.numeric
     if numeric is None or not numeric.view.classes.grouped:
         return aligned_channel(context)
@@ -138,8 +140,10 @@ def _numeric(claim: Mechanism, labels: NumericLabels, rows: IndexArray | None) -
 
 
 def why_unscored(context: AuditContext, purpose: str) -> str | None:
-    """Return why nothing can be compared with true labels, known or implied; else None."""
-    # ``purpose`` names what cannot be done, as in "an attack cannot be scored".
+    """Return why nothing can be compared with true labels, known or implied; else None.
+
+    ``purpose`` names what cannot be done, as in "an attack cannot be scored".
+    """
     reason = why_no_channel(context) if context.release.truth is None else None
     return None if reason is None else f"without true labels {purpose}: {reason}"
 

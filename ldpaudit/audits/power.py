@@ -25,6 +25,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import power_of_registered
+from ldpaudit.error_budget import PROOFS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -47,18 +48,16 @@ from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import AtLevel, Bound, Estimate, Note
 from ldpaudit.result.stated import (
+    CLEAR_GROUP,
+    CLEAR_SHARE,
     EXCESS,
     EXCESS_TITLE,
+    EXCESS_WITH_TRUTH,
     FEATURE_BLIND,
-    INSIDER,
-    INSIDER_SHARES,
-    SUBGROUPS,
+    ROWS_NEEDED,
+    ROWS_WITH_TRUTH,
 )
 
-CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
-ROWS_NEEDED = "power.rows_needed"
-WITH_TRUTH = "power.with_truth.min_detectable_excess"
-ROWS_WITH_TRUTH = "power.with_truth.rows_needed"
 _NEARLY, _HEAD, _GROUP_DRAWS = 1e-9, 4_000, 1000
 _ERROR = 0.05  # How often one of the classes may be smaller than the released labels say.
 _SHARES_IMPLY = "the claimed channel made the released labels: their shares imply the true ones"
@@ -171,10 +170,11 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
     """Yield the smallest excess, group and share of rows that true labels would have shown."""
     limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
     target, n = context.plan.max_undetected_excess.at(limit), int(sizes.sum())
-    claimed, share = Claimed(sizes, channel, limit), INSIDER_SHARES[INSIDER]
+    claimed, share = Claimed(sizes, channel, limit), PROOFS["insider"]
 
     def group(error: float) -> float:
-        part = claimed.smallest_clear_group(error * INSIDER_SHARES[SUBGROUPS], FITTED_SHARE / 2)
+        level = PROOFS.of(error, "subgroups")
+        part = claimed.smallest_clear_group(level, FITTED_SHARE / 2)
         return math.ceil(n * part) if math.isfinite(part) else math.inf
 
     bounds: dict[str, AtLevel] = {
@@ -231,7 +231,7 @@ def _reports_power(context: AuditContext, counts: GuessCounts) -> Iterator[Part]
     limit = context.claim.epsilon or 0.0
 
     def excess(alpha: float) -> float:
-        return detectable_epsilon(counts, limit, alpha * INSIDER_SHARES[INSIDER]) - limit
+        return detectable_epsilon(counts, limit, PROOFS.of(alpha, "insider")) - limit
 
     yield Bound(EXCESS, excess)
     yield from _excess(
@@ -281,13 +281,13 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
         assumptions=_OUTSIDER,
     )
     yield _rows(rows, target, _OUTSIDER)
-    level = alpha * INSIDER_SHARES[INSIDER]
+    level = PROOFS.of(alpha, "insider")
     sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
     if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
         return
     claimed, given = Claimed(sizes, channel, limit), (_SHARES_IMPLY,)
     yield Estimate.estimated(
-        WITH_TRUTH,
+        EXCESS_WITH_TRUTH,
         "Smallest excess ε found with 90 % power if the true labels were given",
         claimed.smallest_excess(level),
         unit="nats",
@@ -363,7 +363,7 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     if np.count_nonzero(sizes) < 2:
         return None
     claimed = Claimed(sizes, channel, _limit_of(context, channel))
-    excess = claimed.smallest_excess(alpha * INSIDER_SHARES[INSIDER])
+    excess = claimed.smallest_excess(PROOFS.of(alpha, "insider"))
     return excess if math.isfinite(excess) else None
 
 

@@ -18,15 +18,14 @@ from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
 from ldpaudit.plugins import (
     check_name,
     check_one,
-    given,
     read_only,
     refused,
     unloadable,
-    used,
     watched,
 )
 from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
 from ldpaudit.result.dictionary import meaning
+from ldpaudit.result.plug_ins import given, used
 from ldpaudit.work.memory import FIRST_ROWS, RUN
 from ldpaudit.work.progress import InTurn, Stop, Stopped
 from ldpaudit.work.tasks import together, waited
@@ -50,13 +49,14 @@ def run_audits(
 ) -> tuple[tuple[AuditRecord, ...], tuple[Finding, ...], tuple[Any, ...]]:
     """Return of each audit that was asked for whether it ran, what it found, and what is besides.
 
+    ``chosen``: places, ``MODULE:NAME``, by id. ``besides``: what else is computed of the context;
+    it takes part in no phase, and the end of the audit's time does not end it. Raise
+    LdpAuditError if an audit failed for another reason than too few rows, or a library that is
+    not installed.
+
     Audits run side by side on as many processors as the plan says, with the same results as one
     after another.
     """
-    # ``chosen``: places, ``MODULE:NAME``, by id. ``besides``: what else is computed of the context;
-    # it takes part in no phase, and the end of the audit's time does not end it. Raise
-    # LdpAuditError if an audit failed for another reason than too few rows, or a library that is
-    # not installed.
     audits = {name: _loaded(name, path) for name, path in chosen.items()}
     reasons = {name: _unavailable(name, audit, context) for name, audit in audits.items()}
     at_work = [name for name in audits if reasons[name] is None]
@@ -240,8 +240,10 @@ def taking_part(
     records: Iterable[AuditRecord],
     scored: Collection[str],
 ) -> tuple[PlugIn, ...]:
-    """Return the parts of other packages, and the attacks that were given, that took part."""
-    # ``scored``: the attacks that were scored.
+    """Return the parts of other packages, and the attacks that were given, that took part.
+
+    ``scored``: the attacks that were scored.
+    """
     names: dict[PlugInKind, Collection[str]] = {
         "attack": scored,
         "audit": {record.id for record in records if record.status in ("ran", "stopped")},

@@ -66,12 +66,14 @@ def best_bound(
     prefix: str = "attack",
     **details: Unpack[Bounded],
 ) -> Bound:
-    """Return a measure of its strongest attack, corrected for choosing it."""
-    # The end for its least strength is the best of all bounds, each at the error probability
-    # divided by how many attacks were ``possible``; the other end needs no correction, since the
-    # strongest attack's own bound is among them. The bound at other levels is of the former end.
-    # ``words``: the method, with {count}, {best}, {method}, {end} and
-    # {possible}.
+    """Return a measure of its strongest attack, corrected for choosing it.
+
+    The end for its least strength is the best of all bounds, each at the error probability
+    divided by how many attacks were ``possible``; the other end needs no correction, since the
+    strongest attack's own bound is among them. The bound at other levels is of the former end.
+    ``words``: the method, with {count}, {best}, {method}, {end} and
+    {possible}.
+    """
     best = max(runs, key=lambda run: measure.better * average(run.folds, measure.value))
     strength = partial(_strength, runs, measure, max(possible, len(runs)))
     tail, corrected = (1 - confidence) / 2, "lower" if measure.better > 0 else "upper"

@@ -18,6 +18,7 @@ from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.seeds import COUNTED, Outcomes, generators, try_all, written_seeds
 from ldpaudit.release import BoolArray, FloatArray, IntArray
 from ldpaudit.result import Estimate, Note
+from ldpaudit.result.stated import SEEDS
 
 MIN_ROWS: Final = 100
 _ALIKE: Final = "rows with the same true label are independent and alike"
@@ -39,9 +40,9 @@ def _unavailable(context: AuditContext) -> str | None:
 def _parts(context: AuditContext) -> Iterator[Part]:
     release, plan = context.release, context.plan
     most, written = _TRIED[plan.effort]
-    counted = most if plan.seeds_tried is None else plan.seeds_tried
-    others, alone = written_seeds(counted, plan.made_on)[:written], release.truth is None
-    total = counted + len(others)
+    consecutive = most if plan.seeds_tried is None else plan.seeds_tried
+    others, alone = written_seeds(consecutive, plan.made_on)[:written], release.truth is None
+    total = consecutive + len(others)
 
     def progress(done: int) -> None:
         left = timedelta(seconds=round((total - done) * _SECONDS_PER_SEED))
@@ -53,9 +54,9 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     columns = {name: head for name, head in heads.items() if len(head) <= len(release)}
     shared = context.run.shared
     numbers = None if shared is None else shared.numbers
-    found = try_all(outcomes, counted, others, columns, progress, numbers)
+    found = try_all(outcomes, consecutive, others, columns, progress, numbers)
     yield Estimate.upper_bound(
-        "seeds.p_value",
+        SEEDS,
         "Noise that anybody can compute (p-value)",
         max(found.p_value, SMALLEST_P_VALUE),
         plan.confidence,

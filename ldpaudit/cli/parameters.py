@@ -161,10 +161,12 @@ def _value(name: str, annotation: Any, default: Any, parsed: dict[str, Any]) -> 
 
 
 def recorded_command(words: Sequence[str], command: Callable[..., Any]) -> str:
-    """Return a command line with its option names; a value only where its option is shown."""
-    # A value could name a path or a column, and a word that is no declared option could be one.
-    # ``words``: the program, the command's name, then its words; ``command``: with the options as
-    # its declared parameters.
+    """Return a command line with its option names; a value only where its option is shown.
+
+    A value could name a path or a column, and a word that is no declared option could be one.
+    ``words``: the program, the command's name, then its words; ``command``: with the options as
+    its declared parameters.
+    """
     options = {p.long: p for p in parameters_of(command) if isinstance(p.declared, Option)}
     recorded, rest = ["ldpaudit", command.__name__], iter(words[2:])
     places: dict[str, int] = {}

@@ -66,9 +66,10 @@ def _child() -> int:
 
 
 class Steady:
-    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away."""
+    """A text stream whose reader may go, or whose disk may fill up: what is left is thrown away.
 
-    # ``lost``: why something was thrown away.
+    ``lost``: why something was thrown away.
+    """
 
     def __init__(self, stream: Any, lost: Exception | None = None) -> None:
         self._stream, self.lost = stream, lost

@@ -33,12 +33,13 @@ class RunRequest(AuditOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DeclareRequest(FileOptions):
-    """The options of ``ldpaudit declare``; without a claim the present declaration is shown."""
+    """The options of ``ldpaudit declare``; without a claim the present declaration is shown.
 
-    # The file may be a folder or a pattern of Parquet files. ``label``: each alone or with its
-    # claim; none: as declared, as a table of channels names them, or ``label``. ``claim`` is about
-    # each column that has none of its own. Without ``output`` the declaration goes into the file,
-    # or into one of its own next to it.
+    The file may be a folder or a pattern of Parquet files. ``label``: each alone or with its
+    claim; none: as declared, as a table of channels names them, or ``label``. ``claim`` is about
+    each column that has none of its own. Without ``output`` the declaration goes into the file,
+    or into one of its own next to it.
+    """
 
     file: Annotated[str, Argument("The released file: Parquet, CSV, Excel …", file=True)]
     label: Annotated[

@@ -27,6 +27,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import logit, rel_entr
 from scipy.stats import beta
 
+from ldpaudit.error_budget import EXCEEDANCE
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, trials_lower, trials_upper
 from ldpaudit.models.corrections import onto_simplex
@@ -404,8 +405,9 @@ class ErrorBudget:
 
     @classmethod
     def of(cls, total: float, slack: float = 0.001) -> "ErrorBudget":
-        """Split δ: a half for the count, a twentieth for the prior, the rest for γ."""
-        return cls(total, total / 2, 0.45 * total, 0.05 * total, slack)
+        """Split δ among the count, γ and the prior, by :data:`ldpaudit.error_budget.EXCEEDANCE`."""
+        count, markov, prior = (EXCEEDANCE.of(total, part) for part in EXCEEDANCE)
+        return cls(total, count, markov, prior, slack)
 
     @property
     def per_query(self) -> float:

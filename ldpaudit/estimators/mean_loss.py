@@ -38,6 +38,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logit, xlogy
 
+from ldpaudit.error_budget import MEAN_LOSS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.instance_loss import PosteriorBox, centred_inverse
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
@@ -276,11 +277,12 @@ class MeanLossBound:
         """Return the lower bound on E[ν], in nats, at one-sided error probability ``alpha``.
 
         The shares' part is Σ_y (g(p_y) − g′(p̂_y) p_y): each summand is concave in p_y, so it is
-        least at an end of the interval of p_y. The intervals have a fiftieth of ``alpha``.
+        least at an end of the interval of p_y. The intervals have their share of ``alpha``.
         """
         if not len(self.prior):
             return 0.0
-        ends, spent = self.shares(0.02 * alpha), 0.02 * alpha
+        spent = MEAN_LOSS.of(alpha, "labels")
+        ends = self.shares(spent)
         rest = (share_term(ends) - share_slope(self.prior) * ends).min(axis=0).sum()
         return max(0.0, mean_lower(self.values, alpha - spent, *self.ends) + float(rest))
 

@@ -178,10 +178,11 @@ class _Line:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """Rows seen from an origin, in the order of their labels."""
+    """Rows seen from an origin, in the order of their labels.
 
-    # ``rows`` of shape (n, d + 1) hold x − origin and −½‖x − origin‖². ``runs`` are label, first
-    # and past the last row of pieces of at most 255 rows.
+    ``rows`` of shape (n, d + 1) hold x − origin and −½‖x − origin‖². ``runs`` are label, first
+    and past the last row of pieces of at most 255 rows.
+    """
 
     origin: Float32Array
     rows: Float32Array

@@ -114,13 +114,13 @@ def scan(
 
     position = look(rows.astype(np.float64), weights)
     # Then anything less the row's number tells labels too, true ones or released ones.
-    counted = decides(position) or position.derived
+    by_position = decides(position) or position.derived
     best, deciding, lagged, flags = Told(0.0, 0.0, 0), [], [], []
     for place, column in enumerate(columns):
         own, values = look(column[rows], weights), column[rows]
         if own.error <= MOST_ERROR and own.share > best.share:
             best = own
-        number = not counted and np.issubdtype(column.dtype, np.floating)
+        number = not by_position and np.issubdtype(column.dtype, np.floating)
         if decides(own) or (number and decides(look(values.astype(np.float64) - rows, weights))):
             deciding.append(place)
         elif labels is not None and is_flag(values, labels, weights.shape[1]):
@@ -148,9 +148,9 @@ def worth_scanning(
     # A column at row t that tells the label of row t - lag, seen ``lag`` rows away from there.
     near = [codes[(rows - lag) % len(codes)] for lag in LAGS]
     own, *lagged = associations(table, [codes[rows], *near])
-    counted = replace(table, numeric=(table.numeric - rows[:, None]).astype(np.float32))
+    numbered = replace(table, numeric=(table.numeric - rows[:, None]).astype(np.float32))
     width = table.numeric.shape[1]
-    others = [*lagged, np.append(associations(counted, [codes[rows]])[0][:width], own[width:])]
+    others = [*lagged, np.append(associations(numbered, [codes[rows]])[0][:width], own[width:])]
     kept = set(strongest(own, MOST_SCANNED // 2).tolist())
     for scores in others:
         kept.update(strongest(scores, MOST_SCANNED // 2 // len(others)).tolist())

@@ -31,18 +31,17 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtri
 
+from ldpaudit.error_budget import RENYI
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.intervals.bounded_mean import mean_lower, mean_upper
 from ldpaudit.release import FloatArray
 
 # The orders α that audits look at.
-ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+AUDITED_ORDERS = (1.1, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 TUNING_SHARE = 0.15
 FEWEST_ROWS = 50  # held-out rows that each side must have
 SCALES = (1.0, 0.9, 0.8, 0.65, 0.5, 0.3)
 CLIPS = (0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 8.0, 12.0)
-# Of the error probability, for the mean under Q where there are two bounds.
-UPPER_SHARE = 0.6
 # Above this order the bound of a smaller one is taken: one far row would decide its own.
 _LARGEST = 10.0
 _FAR = 25.0
@@ -96,13 +95,14 @@ class CellMap:
 
 @dataclass(frozen=True)
 class ClippedCritic:
-    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent."""
+    """φ = min(scale · map(guess), clip), kept above −clip − 12, plus a shift for the tangent.
 
-    # The floor is so low that it costs nothing, so high that every power is finite.
-    # ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
-    # ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
-    # the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
-    # in nats.
+    The floor is so low that it costs nothing, so high that every power is finite.
+    ``order``: the order α' for which it is taken. ``tangent``: its form; else Donsker–Varadhan.
+    ``map``: replaces the guess first; None keeps it. ``scale``, ``clip``, ``shift``: fixed before
+    the rows that the bound is taken on. ``foreseen``: the bound at 95 % that tuning rows promise,
+    in nats.
+    """
 
     order: float
     tangent: bool
@@ -247,8 +247,9 @@ class RenyiBound:
         first, second = critic.powers(self.scores)
         of_p, of_q = critic.ranges()
         if not critic.tangent:
-            low = mean_lower(first, alpha - UPPER_SHARE * alpha, *of_p)
-            high = mean_upper(second, UPPER_SHARE * alpha, *of_q)
+            of_second = RENYI.of(alpha, "second mean")
+            low = mean_lower(first, alpha - of_second, *of_p)
+            high = mean_upper(second, of_second, *of_q)
             bound = order / (order - 1) * math.log(low) - math.log(high) if low > 0 else 0.0
             return max(0.0, bound)
         # The mean of groups of a rows of P and b rows of Q.
@@ -276,7 +277,7 @@ def split_scores(
 
 
 def bounds_on(
-    tuning: Scores, test: Scores, orders: Sequence[float] = ORDERS
+    tuning: Scores, test: Scores, orders: Sequence[float] = AUDITED_ORDERS
 ) -> tuple[RenyiBound, ...]:
     """Prepare a certified lower bound on D_α(P‖Q) for each order; each holds at its own level.
 

@@ -106,8 +106,8 @@ def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
             yield f"{name} of column {{}}", np.array([number / 2**bits for number in sums])
 
 
-def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[int]:
-    """Return the seeds from ``counted`` on that people write; with a day, the seconds of it."""
+def written_seeds(consecutive: int, made_on: datetime.date | None = None) -> list[int]:
+    """Return the seeds from ``consecutive`` on that people write; with a day, the seconds of it."""
     runs = [digits[:length] for digits in ("123456789", "987654321") for length in range(1, 10)]
     runs += [digit * length for digit in "123456789" for length in range(1, 10)]
     famous = ("3141592653", "2718281828", "1618033988", "31337", "8675309", "424242", "54321")
@@ -122,15 +122,16 @@ def written_seeds(counted: int, made_on: datetime.date | None = None) -> list[in
         midnight = (made_on - datetime.date(1970, 1, 1)).days * 24
         # In every time zone.
         seeds |= set(range((midnight - 12) * 3600, (midnight + 38) * 3600))
-    return sorted(seed for seed in seeds if counted <= seed < 2**32)
+    return sorted(seed for seed in seeds if consecutive <= seed < 2**32)
 
 
 @dataclass(frozen=True)
 class Outcomes:
-    """What the noise did to rows in their order."""
+    """What the noise did to rows in their order.
 
-    # ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike,
-    # unless the noise can be computed; ``strata``, int64 array of shape (n,).
+    ``hits``, bool array of shape (n,): rows of one stratum are hits independently and alike,
+    unless the noise can be computed; ``strata``, int64 array of shape (n,).
+    """
 
     hits: BoolArray
     strata: IndexArray
@@ -191,7 +192,7 @@ class Evidence:
 
 def try_all(
     outcomes: Sequence[Outcomes],
-    counted: int,
+    consecutive: int,
     others: Sequence[int] = (),
     columns: Mapping[str, npt.NDArray[Any]] | None = None,
     progress: Callable[[int], None] = lambda _: None,
@@ -199,23 +200,23 @@ def try_all(
 ) -> Evidence:
     """Try seeds of all generators, and checksums of columns.
 
-    The seeds 0 … ``counted`` − 1 are tried, and ``others``. ``outcomes``: at least one, on the same
-    n rows; ``columns``: by name the values of a column in the first rows; ``progress`` is called
-    with the number of seeds done; ``remembered``: the numbers that seeds were screened with, in
-    16 bits each, for calls with the same seeds.
+    The seeds 0 … ``consecutive`` − 1 are tried, and ``others``. ``outcomes``: at least one, on the
+    same n rows; ``columns``: by name the values of a column in the first rows; ``progress`` is
+    called with the number of seeds done; ``remembered``: the numbers that seeds were screened with,
+    in 16 bits each, for calls with the same seeds.
     """
     shares = [min(one.hits.mean(), 1 - one.hits.mean()) for one in outcomes]
     # So many rows that 400 are hits, and as many are none.
     enough = int(np.clip(400 / max(*shares, 1e-9), _TESTED, 1 << 16))
     first, tested = ([one.take(slice(most)) for one in outcomes] for most in (320, enough))
-    rows, seeds, tries, looked_at = len(tested[0].hits), counted + len(others), 0, 0
+    rows, seeds, tries, looked_at = len(tested[0].hits), consecutive + len(others), 0, 0
     sources = generators()
     found: list[tuple[float, str, str | None]] = [(0.0, "nothing", None)]
 
     def least(of: Sequence[Outcomes], numbers: FloatArray) -> float:
         return min(float(one.log_p_values(numbers).min()) for one in of)
 
-    screened, firsts = _screened(sources, first, counted, others, progress, remembered)
+    screened, firsts = _screened(sources, first, consecutive, others, progress, remembered)
     for (name, each_row), kept in screened.items():
         if each_row:
             known, end = firsts[name], max(kept) + rows
@@ -226,7 +227,7 @@ def try_all(
         else:
             which, numbers = "a common seed", np.array([sources[name](s, rows) for s in kept])
         found.append((least(tested, numbers), f"{name} with {which}", None))
-        tries += min(counted, _EACH_ROW) if each_row else seeds
+        tries += min(consecutive, _EACH_ROW) if each_row else seeds
     for column, values in (columns or {}).items():
         # A row for each value: rows that share it may share their noise for another reason.
         texts, places = np.unique([str(one) for one in values[:_TESTED]], return_index=True)
@@ -245,7 +246,7 @@ def try_all(
 def _screened(
     sources: Mapping[str, Generator],
     outcomes: Sequence[Outcomes],
-    counted: int,
+    consecutive: int,
     others: Iterable[int],
     progress: Callable[[int], None],
     remembered: dict[Any, Any] | None = None,
@@ -256,7 +257,7 @@ def _screened(
     """
     # Eight of each generator for the table, and two for each row.
     weights = np.stack([one.weights for one in outcomes])
-    rows, done, left = weights.shape[1], 0, chain(range(counted), others)
+    rows, done, left = weights.shape[1], 0, chain(range(consecutive), others)
     best: dict[str, list[tuple[float, int]]] = {name: [] for name in sources}
     firsts: dict[str, list[FloatArray]] = {name: [] for name in _FOR_EACH_ROW}
     while seeds := list(islice(left, _AT_ONCE)):
@@ -265,7 +266,7 @@ def _screened(
             scores = np.abs(numbers @ weights.T).max(axis=1)
             best[name] = heapq.nlargest(8, [*best[name], *zip(scores, seeds, strict=True)])
             if name in firsts and done < _EACH_ROW:
-                firsts[name].append(column[: max(counted - done, 0)])
+                firsts[name].append(column[: max(consecutive - done, 0)])
         done += len(seeds)
         progress(done)
     result = {(name, False): [seed for _, seed in pairs] for name, pairs in best.items()}

@@ -80,14 +80,14 @@ def told(values: Values, weights: FloatArray, most: int = MOST_CELLS) -> Told:
             counts[kind] += [np.bincount(guess[given], own**p, minlength=k) for p in (1, 2)]
     (balanced, squares), (plain, plain_squares) = counts
     totals = weights.sum(axis=0)
-    counted = totals >= LEAST_ROWS
-    if counted.sum() < 2:
+    frequent = totals >= LEAST_ROWS
+    if frequent.sum() < 2:
         return Told(0.0, 0.0, n)
-    shares = balanced[counted] / totals[counted]
-    others = ((weights**2).sum(axis=0) - squares)[counted]
-    variances = squares[counted] * (1 - shares) ** 2 + others * shares**2
-    spread = max(float((variances / totals[counted] ** 2).sum()), 0.0)
-    share, error = float(shares.mean()), float(np.sqrt(spread) / counted.sum())
+    shares = balanced[frequent] / totals[frequent]
+    others = ((weights**2).sum(axis=0) - squares)[frequent]
+    variances = squares[frequent] * (1 - shares) ** 2 + others * shares**2
+    spread = max(float((variances / totals[frequent] ** 2).sum()), 0.0)
+    share, error = float(shares.mean()), float(np.sqrt(spread) / frequent.sum())
     accuracy, wrong, majority = plain.sum() / n, n - balanced.sum(), totals.max() / n
     # The share of the guesses beyond the most frequent label that must be right for accuracy to
     # count.

@@ -17,22 +17,27 @@ from ldpaudit.judging.checks.claimed_epsilon import (
     LATER_STAGES,
     POWER_UNKNOWN,
 )
-from ldpaudit.judging.checks.interface import POWER, Case
-from ldpaudit.judging.checks.listing import (
-    DECIDED,
-    ONE_LABEL,
-    ORDERED,
-    READ_OFF,
-    TRUTH_INSIDE,
-    audit_behind,
-    named,
-)
+from ldpaudit.judging.checks.interface import Case
+from ldpaudit.judging.checks.listing import audit_behind, named
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.result import Check, Decision, holding_up, stated
 from ldpaudit.result.numbers import number, rows
-from ldpaudit.result.stated import INSIDER, LATTICE, SUBGROUPS
+from ldpaudit.result.stated import (
+    DECIDED,
+    EXCESS,
+    EXCESS_WITH_TRUTH,
+    INSIDER,
+    LATTICE,
+    ONE_LABEL,
+    ORDERED,
+    READ_OFF,
+    ROWS_NEEDED,
+    ROWS_WITH_TRUTH,
+    SUBGROUPS,
+    TRUTH_INSIDE,
+)
 
 TABLE: Final[Mapping[str, Any]] = tomllib.loads(
     (files(__package__) / "advice.toml").read_text(encoding="utf-8")
@@ -50,7 +55,6 @@ OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
 _RARE, _MOST_ROWS_ADVISED = 0.01, 1e9
-_ROWS_NEEDED, _WITH_TRUTH = "power.rows_needed", "power.with_truth.min_detectable_excess"
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
 
@@ -191,12 +195,12 @@ def missing_audit(case: Case, check: Check) -> str | None:
     elif not _bounded(check):
         audit = "mechanism"
     else:
-        audit = None if POWER in check.evidence else "power"
+        audit = None if EXCESS in check.evidence else "power"
     return None if audit is None or case.circumstances.absence(audit) is None else audit
 
 
 def _bounded(check: Check) -> bool:
-    return bool(set(check.evidence) - {POWER, stated.FEATURE_BLIND_TEST})
+    return bool(set(check.evidence) - {EXCESS, stated.FEATURE_BLIND_TEST})
 
 
 def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
@@ -228,7 +232,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         and value.get(SUBGROUPS, 0.0) > max(claimed, everyone),
         "shared_noise": value.get(stated.SHARED_NOISE_TEST, 1.0) <= _RARE,
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
-        "changed_shares": value.get("mechanism.marginal_consistency", 1.0) <= _RARE,
+        "changed_shares": value.get(stated.MARGINAL_CONSISTENCY, 1.0) <= _RARE,
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,
@@ -293,28 +297,32 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     doubted = any(f"assumptions.{name}" in evidence.estimates for name in _DOUBTS)
     refuted = POWER_UNKNOWN in check.reason
     closed = check.id == "claimed-epsilon" and (doubted or refuted or missing is not None)
-    more, missed = evidence.at(_ROWS_NEEDED, alpha), evidence.undetected_excess(alpha)
+    more, missed = evidence.at(ROWS_NEEDED, alpha), evidence.undetected_excess(alpha)
     value = {name: estimate.value for name, estimate in evidence.estimates.items()}
-    truth, by_truth = value.get(_WITH_TRUTH, math.inf), value.get("power.with_truth.rows_needed")
+    truth, by_truth = value.get(EXCESS_WITH_TRUTH, math.inf), value.get(ROWS_WITH_TRUTH)
     # A check may be open for another reason than what goes unnoticed: then no number is too large.
     if check.id == "claimed-epsilon" and missed is not None and missed <= allowed:
         missed = None
+    unknown_columns = stated.UNKNOWN_COLUMNS in evidence.estimates
+    # True labels would help where they show what the release alone cannot.
+    rows_with_truth = _rows(case.rows, by_truth) if truth > allowed else ""
+    with_truth = number(truth, "up") if math.isfinite(truth) else ""
+    too_large = "" if missed is None or math.isinf(missed) else number(missed, "up", 2)
     return {
         "needs_features": "" if by_counts else " and ".join(given),
         "channel_refuted": refuted,
         "later_stages": check.reason.startswith(LATER_STAGES.partition("{")[0]),
         "features_in_doubt": IN_DOUBT in check.reason,
-        "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason
-        or stated.UNKNOWN_COLUMNS in evidence.estimates,
+        "columns_in_doubt": COLUMNS_IN_DOUBT in check.reason or unknown_columns,
         "lacking": missing is not None and not doubted and not refuted,
         "weak": case.circumstances.truth and not closed,
         "allowed": number(allowed),
         "rows_more": _rows(0, more),
         "rows_needed": _rows(case.rows, more),
-        "rows_alone": _rows(case.rows, value.get(_ROWS_NEEDED)),
-        "rows_with_truth": _rows(case.rows, by_truth) if truth > allowed else "",
-        "with_truth": number(truth, "up") if math.isfinite(truth) else "",
-        "missed": "" if missed is None or math.isinf(missed) else number(missed, "up", 2),
+        "rows_alone": _rows(case.rows, value.get(ROWS_NEEDED)),
+        "rows_with_truth": rows_with_truth,
+        "with_truth": with_truth,
+        "missed": too_large,
     }
 
 
@@ -350,10 +358,10 @@ def _of_columns(case: Case, check: Check) -> dict[str, Any]:
     limits = {
         DECIDED: section.max_decided,
         READ_OFF: section.max_decided,
-        "columns.deciding": 0,
-        "columns.lagged": 0,
+        stated.DECIDING: 0,
+        stated.LAGGED: 0,
     }
-    columns = value.keys() - {ORDERED, TRUTH_INSIDE, ONE_LABEL, "columns.position"}
+    columns = value.keys() - {ORDERED, TRUTH_INSIDE, ONE_LABEL, stated.POSITION}
     return {
         "truth_inside": TRUTH_INSIDE in value,
         "one_label": value.get(ONE_LABEL, 0.0) > section.max_decided,

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from ldpaudit.judging.advice import one_in
 from ldpaudit.judging.checks.claimed_epsilon import is_conditional
-from ldpaudit.judging.checks.interface import CLEAR_GROUP, CLEAR_SHARE, POWER, Case
+from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.receipt.words import sentence as replayed
 from ldpaudit.result import Check, Verdict, holding_up
-from ldpaudit.result.answers import VERDICTS, warned, warnings_of
+from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against, fold, folds, number, percent, rows, share_up
-from ldpaudit.result.stated import INSIDER, OUTSIDER
+from ldpaudit.result.sentence import Sentence
+from ldpaudit.result.stated import CLEAR_GROUP, CLEAR_SHARE, EXCESS, INSIDER, OUTSIDER
 
 _CLAIM = "claimed-epsilon"
 _ALONE = (
@@ -23,32 +25,37 @@ _ALONE = (
 
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     """Return the verdict in words, with what failed or is waived besides."""
-    grave = [c for c in holding_up(checks) if c.level == "error" and c.verdict == verdict]
-    waived = [check for check in checks if check.waived]
-    accepted = [check for check in waived if check.level == "error"]
-    if verdict == "fail":
-        text = f"{VERDICTS[verdict]}: {violation(grave[0])}{_more(len(grave) - 1)}."
-    elif verdict == "inconclusive":
-        reason = grave[0].reason if grave else "the policy has no check that can fail"
-        text = f"{VERDICTS[verdict]}: {reason}."
-    elif accepted:
-        what = f"{violation(accepted[0])}{_more(len(accepted) - 1, waived=True)}"
-        text = f"{VERDICTS['fail']}, {waived_words(accepted[0])}: {what}."
-    else:
-        text = f"{VERDICTS[verdict]}: {_reassurance(checks, case)}."
-        if case.circumstances.replay is not None and case.circumstances.proven:
-            text = f"{replayed(case.circumstances.replay)}{_exact(case)}"
+    said = _verdict_of(verdict, checks, case)
     warnings = warnings_of(checks)
     if warnings and verdict != "fail":  # Silence over a failed check would contradict the page.
         first, left = warnings[0], len(warnings) - 1
         sure = "" if first.confidence is None else f" (at {percent(first.confidence)} confidence)"
         more = f", and {left} more warning{'s' if left > 1 else ''}" if left else ""
-        text += warned(first.reason, more=f"{sure}{more}")
+        said = replace(said, warning=f"{first.reason}{sure}{more}")
+    waived = [check for check in checks if check.waived]
     besides = [check for check in waived if check.level == "warn" or verdict != "pass"]
     if besides:
         first, others = besides[0], _more(len(besides) - 1, waived=True)
-        text += f" A violation is {waived_words(first)}: {first.reason}{others}."
-    return text
+        said = replace(said, waived=f"{waived_words(first)}: {first.reason}{others}")
+    return str(said)
+
+
+def _verdict_of(verdict: Verdict, checks: Sequence[Check], case: Case) -> Sentence:
+    """Return what the verdict is called, and why; what would have been noticed, if it is good."""
+    grave = [c for c in holding_up(checks) if c.level == "error" and c.verdict == verdict]
+    accepted = [check for check in checks if check.waived and check.level == "error"]
+    if verdict == "fail":
+        return Sentence(f"{VERDICTS[verdict]}: {violation(grave[0])}{_more(len(grave) - 1)}")
+    if verdict == "inconclusive":
+        reason = grave[0].reason if grave else "the policy has no check that can fail"
+        return Sentence(f"{VERDICTS[verdict]}: {reason}")
+    if accepted:
+        what = f"{violation(accepted[0])}{_more(len(accepted) - 1, waived=True)}"
+        return Sentence(f"{VERDICTS['fail']}, {waived_words(accepted[0])}: {what}")
+    if case.circumstances.replay is not None and case.circumstances.proven:
+        proof = replayed(case.circumstances.replay).removesuffix(".")
+        return Sentence(proof, further=_exact(case))
+    return _reassurance(f"{VERDICTS[verdict]}: ", checks, case)
 
 
 def violation(
@@ -95,18 +102,19 @@ def _exact(case: Case) -> str:
     if epsilon is None or math.isinf(epsilon):
         return ""
     return (
-        f" So ε = {number(epsilon)} is exact: a released label can shift the odds between two true "
+        f"So ε = {number(epsilon)} is exact: a released label can shift the odds between two true "
         f"labels at most {fold(epsilon, 'up')}."
     )
 
 
-def _reassurance(checks: Sequence[Check], case: Case) -> str:
+def _reassurance(start: str, checks: Sequence[Check], case: Case) -> Sentence:
     claimed = next((c for c in checks if c.id == _CLAIM and c.verdict == "pass"), None)
-    power, epsilon = case.evidence.estimates.get(POWER), case.claim.epsilon
+    power, epsilon = case.evidence.estimates.get(EXCESS), case.claim.epsilon
     if claimed is None or epsilon is None or claimed.observed is None or power is None:
-        return "every check of the policy is met"
+        return Sentence(f"{start}every check of the policy is met")
     if power.value == 0:
-        return "every row has the same released label, which reveals nothing about the true ones"
+        alike = "every row has the same released label, which reveals nothing about the true ones"
+        return Sentence(f"{start}{alike}")
     observed, claimed_epsilon = against(claimed.observed, epsilon, "down")
     alpha = 1 - (claimed.confidence or 0.0)
     missed = case.evidence.undetected_excess(alpha)
@@ -116,19 +124,19 @@ def _reassurance(checks: Sequence[Check], case: Case) -> str:
     staged, where = case.claim.offers(StagedLabel), ""
     if staged is not None:
         where = f" in the first of {staged.stages} stages, the only one bounded"
-    known = [name for name in claimed.evidence if name in case.evidence.bounds and name != POWER]
+    known = [name for name in claimed.evidence if name in case.evidence.bounds and name != EXCESS]
     sure = not known or any(not is_conditional(case.evidence, name) for name in known)
     kind = "certified" if sure else "estimated"
-    text = (
-        f"nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a released "
-        f"label to shift the odds between two true labels at most {fold(epsilon, 'up')} "
-        f"({kind}: at least ε = {observed}); "
-    )
     if math.isinf(noticed):
-        return f"{text}but this audit would have noticed no excess, however large, {how}"
-    return (
-        f"{text}this audit would have noticed, {how}, a true ε above "
-        f"{number(epsilon + noticed, 'up')}{_few_rows(case, alpha)}"
+        would_notice = f"but this audit would have noticed no excess, however large, {how}"
+    else:
+        above = f"{number(epsilon + noticed, 'up')}{_few_rows(case, alpha)}"
+        would_notice = f"this audit would have noticed, {how}, a true ε above {above}"
+    return Sentence(
+        f"{start}nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a "
+        f"released label to shift the odds between two true labels at most {fold(epsilon, 'up')}",
+        certified=f"{kind}: at least ε = {observed}",
+        power=would_notice,
     )
 
 

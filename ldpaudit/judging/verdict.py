@@ -124,7 +124,7 @@ def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[
     """Return the answers of checks, in their order, and how they share the error probability."""
     audit, answers, families = policy.audit, {}, []
     for level in _LEVELS:
-        tests = [draft for draft in drafts if draft.level == level and not draft.counted]
+        tests = [draft for draft in drafts if draft.level == level and not draft.no_test]
         family = [draft for draft in tests if not draft.own_error]
         p_values = [_p_value(draft, 1 - audit.confidence) for draft in family]
         levels = corrected_levels(p_values, 1 - audit.confidence, audit.correction)
@@ -139,7 +139,7 @@ def decided(drafts: Sequence[Draft], policy: Policy) -> tuple[list[Check], list[
     claimed = answers.get("claimed-epsilon")
     # What could have been missed is said at the level at which the claim is tested.
     sure = audit.confidence if claimed is None or claimed.confidence is None else claimed.confidence
-    answers |= {draft.id: _check(draft, 1 - sure) for draft in drafts if draft.counted}
+    answers |= {draft.id: _check(draft, 1 - sure) for draft in drafts if draft.no_test}
     return [answers[draft.id] for draft in drafts], families
 
 
@@ -183,7 +183,7 @@ def _check(draft: Draft, alpha: float, p_value: float = 1.0) -> Check:
         side=answer.side,
         verdict=answer.verdict,
         level="warn" if draft.level == "warn" else "error",
-        confidence=None if draft.counted else 1 - alpha,
+        confidence=None if draft.no_test else 1 - alpha,
         p_value=p_value if p_value < 1 else None,
         reason=answer.reason,
         evidence=draft.evidence,

@@ -16,9 +16,11 @@ _ALONE = (
 def apply_waivers(
     checks: Sequence[Check], waivers: Sequence[Waiver], sha256: str | None, today: datetime.date
 ) -> tuple[list[Check], list[Note]]:
-    """Return the checks, those marked that are waived, and a warning of each unused waiver."""
-    # Of two waivers of one violation the one that lasts longer is shown.
-    # ``sha256``: the released file's; ``today``: by UTC.
+    """Return the checks, those marked that are waived, and a warning of each unused waiver.
+
+    Of two waivers of one violation the one that lasts longer is shown.
+    ``sha256``: the released file's; ``today``: by UTC.
+    """
     by_id, notes = {check.id: check for check in checks}, []
     used: dict[str, Waived] = {}
     for waiver in waivers:

@@ -15,7 +15,7 @@ from ldpaudit.release import FloatArray
 _LOW: Final = (0.5, 0.75, 1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0, 6.0, 7.0, 8.0)
 _HIGH: Final = (10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0, 192.0, 256.0)
 # The orders α of a Rényi curve.
-ORDERS: Final = (*_LOW, *_HIGH, math.inf)
+CURVE_ORDERS: Final = (*_LOW, *_HIGH, math.inf)
 _POINTS: Final = 61
 _WORK: Final = 1.5e9
 _MOST_WORK: Final = 2e9
@@ -68,8 +68,8 @@ def delta_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
 
 
 def rdp_curve(privacy: Privacy) -> tuple[tuple[float, float], ...]:
-    """Return (α, D_α) at :data:`ORDERS`, in nats; empty where not computed."""
-    orders = ORDERS if privacy.points else ()
+    """Return (α, D_α) at :data:`CURVE_ORDERS`, in nats; empty where not computed."""
+    orders = CURVE_ORDERS if privacy.points else ()
     return tuple((alpha, float(privacy.curves.rdp(alpha))) for alpha in orders)
 
 

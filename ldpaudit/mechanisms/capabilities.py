@@ -15,7 +15,7 @@ from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.release import FloatArray, IntArray, Label
 
 if TYPE_CHECKING:
-    from ldpaudit.mechanisms.rounded import Rounding
+    from ldpaudit.mechanisms.rounding import Rounding
 
 
 class SyntheticFeatures(AnalysedMechanism):
@@ -263,8 +263,10 @@ class LabelByStratum(AnalysedMechanism):
 
     @abstractmethod
     def averaged(self, shares: FloatArray) -> Channel:
-        """Return the channel of a row whose stratum is not looked at."""
-        # ``shares`` are those of the strata, (s,), or (k, s) among the rows of each true label.
+        """Return the channel of a row whose stratum is not looked at.
+
+        ``shares`` are those of the strata, (s,), or (k, s) among the rows of each true label.
+        """
 
     @abstractmethod
     def row_likelihood(self, strata: IntArray, released: IntArray) -> FloatArray:

@@ -357,9 +357,11 @@ class GridNoise(Ranged, StepNoise):
         return 0.5 * self.labels.spacing**2 * self.law.variance()
 
     def sample(self, labels: IntArray, rng: Randomness = None) -> Int64Array:
-        """Release labels given as grid positions 0 … k − 1, int64 of shape (n,)."""
-        # Grid positions of the outputs; outside 0 … k − 1 only without clipping. ``rng`` is a
-        # source of randomness; default: the operating system.
+        """Release labels given as grid positions 0 … k − 1, int64 of shape (n,).
+
+        Grid positions of the outputs; outside 0 … k − 1 only without clipping. ``rng`` is a
+        source of randomness; default: the operating system.
+        """
         codes = check_codes(labels, self.labels.steps + 1)
         noisy = codes + self.law.draw(len(codes), rng)
         return np.clip(noisy, 0, self.labels.steps) if self.clipped else noisy
@@ -484,8 +486,10 @@ class RangeNoise(Rounded, Ranged, AnyNumber):
         return 0.5 * float(weights @ self.variance(values))
 
     def release(self, labels: npt.ArrayLike, rng: Randomness = None) -> FloatArray:
-        """Release label values inside the range, float64 of shape (n,)."""
-        # ``rng`` is a source of randomness; default: the operating system.
+        """Release label values inside the range, float64 of shape (n,).
+
+        ``rng`` is a source of randomness; default: the operating system.
+        """
         codes = self.rounding.sample(self.labels.check(labels), rng)
         return self.fine.at(self.inner.sample(codes, rng).astype(np.int64))
 

@@ -56,8 +56,10 @@ def fields_of(
     classes: tuple[Label, ...],
     name: str,
 ) -> dict[str, Any]:
-    """Return the fields of a mechanism called ``name`` from a declaration, all checked."""
-    # ``classes`` are the labels where the declaration states none.
+    """Return the fields of a mechanism called ``name`` from a declaration, all checked.
+
+    ``classes`` are the labels where the declaration states none.
+    """
     only_known(parameters, {p.name for p in declared}, name)
     held = parameters.get("classes")
     stated = {**parameters, "classes": held if isinstance(held, np.ndarray) else held or classes}
@@ -241,8 +243,10 @@ def either_epsilon(
     words: str,
     domain: str = "",
 ) -> float:
-    """Return ε of a declaration with ``epsilon``, another parameter or both, which agree."""
-    # ``words`` says what must state them, ``domain`` on what they agree.
+    """Return ε of a declaration with ``epsilon``, another parameter or both, which agree.
+
+    ``words`` says what must state them, ``domain`` on what they agree.
+    """
     epsilon, value = real(parameters, "epsilon"), real(parameters, other)
     if value is None:
         if epsilon is None:

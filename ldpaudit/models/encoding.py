@@ -52,12 +52,13 @@ class LevelsByColumn:
 
 @dataclass(frozen=True)
 class LevelsInAll:
-    """The most frequent levels of all columns together get an indicator of their own."""
+    """The most frequent levels of all columns together get an indicator of their own.
 
-    # "Missing" is a level. The others of a column share one indicator, where there are others. A
-    # column with a single indicator, the same in every row, gets none.
-    # ``most``: levels over all columns; ``share``: where there are more, levels on a smaller share
-    # of the rows are among the others.
+    "Missing" is a level. The others of a column share one indicator, where there are others. A
+    column with a single indicator, the same in every row, gets none.
+    ``most``: levels over all columns; ``share``: where there are more, levels on a smaller share
+    of the rows are among the others.
+    """
 
     most: int
     share: float

@@ -208,10 +208,11 @@ class Normal:
 
 @dataclass(frozen=True)
 class Blend:
-    """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows."""
+    """softmax(Σ w_i log p_i) of the class frequencies and of models of the label in the rows.
 
-    # ``base``, float64 array of shape (m,): the frequencies of the label; ``weights``, float64
-    # array of shape (1 + parts,).
+    ``base``, float64 array of shape (m,): the frequencies of the label; ``weights``, float64
+    array of shape (1 + parts,).
+    """
 
     screen: Screen
     values: "ValueEncoder"
@@ -301,9 +302,11 @@ def blended(weights: FloatArray, logs: FloatArray) -> FloatArray:
 
 
 def blend_weights(logs: FloatArray, likelihood: FloatArray) -> FloatArray:
-    """Return the weights w ≥ 0 of the blend softmax(Σ_i w_i log p_i) of least forward log-loss."""
-    # ``logs`` are those of each part's probabilities, (parts, n, k), ``likelihood`` T[y, z] of each
-    # row's released label, (n, k). With few rows they are drawn towards the best single part.
+    """Return the weights w ≥ 0 of the blend softmax(Σ_i w_i log p_i) of least forward log-loss.
+
+    ``logs`` are those of each part's probabilities, (parts, n, k), ``likelihood`` T[y, z] of each
+    row's released label, (n, k). With few rows they are drawn towards the best single part.
+    """
     n = logs.shape[1]
     alone = np.stack([forward_losses(np.exp(part), likelihood) for part in logs])
     anchor = np.eye(len(logs))[alone.mean(axis=1).argmin()]

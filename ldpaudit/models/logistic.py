@@ -77,10 +77,12 @@ def fit_forward_logistic(
     penalty: float,
     start: LogisticModel | None = None,
 ) -> LogisticModel:
-    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖²; intercepts are free."""
-    # Features (n, p) are standardised; ``codes`` (n,) are released labels, columns of the channel
-    # T[y, z], which is the identity where labels are not noisy.
-    # Patrini et al. (2017), forward correction, Theorem 2.
+    """Fit by L-BFGS on the mean forward loss plus penalty/(2n)·‖weights‖²; intercepts are free.
+
+    Features (n, p) are standardised; ``codes`` (n,) are released labels, columns of the channel
+    T[y, z], which is the identity where labels are not noisy.
+    Patrini et al. (2017), forward correction, Theorem 2.
+    """
     likelihood = np.ascontiguousarray(transition.T[codes], dtype=np.float32)
     return fit_logistic(matrix, ForwardLoss(likelihood), len(transition), penalty, start)
 

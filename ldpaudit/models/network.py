@@ -43,10 +43,12 @@ def train(
     warm: int = 1,
     patience: float = math.inf,
 ) -> None:
-    """Train a network, and leave it as it was after the pass of least loss on held-out rows."""
-    # ``mean_loss`` gives the mean loss of an index of rows, ``passes`` the batches of each pass;
-    # without ``held`` the last pass stays. Steps of AdamW grow over ``warm`` of them; ``patience``
-    # passes in a row that are no improvement end it.
+    """Train a network, and leave it as it was after the pass of least loss on held-out rows.
+
+    ``mean_loss`` gives the mean loss of an index of rows, ``passes`` the batches of each pass;
+    without ``held`` the last pass stays. Steps of AdamW grow over ``warm`` of them; ``patience``
+    passes in a row that are no improvement end it.
+    """
     import torch
 
     optimizer = torch.optim.AdamW(module.parameters(), lr=rate, weight_decay=decay)

@@ -65,11 +65,13 @@ class BoostedRows:
 def fit_row_channels(
     features: FeatureTable, likelihood: FloatArray, rng: np.random.Generator
 ) -> PosteriorModel:
-    """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x)."""
-    # ``likelihood``: P(ỹ | y, x) at each row's ỹ, (n, k). Of more than 50,000 rows a random sample
-    # is used. A blend of class frequencies, logistic regression and, up to 12 labels, gradient
-    # boosting, weighted on held-out rows.
-    # Patrini et al. (2017), Theorem 2, with a channel for each row.
+    """Learn P(y | x) by the forward loss −log Σ_y p_y(x) P(ỹ | y, x).
+
+    ``likelihood``: P(ỹ | y, x) at each row's ỹ, (n, k). Of more than 50,000 rows a random sample
+    is used. A blend of class frequencies, logistic regression and, up to 12 labels, gradient
+    boosting, weighted on held-out rows.
+    Patrini et al. (2017), Theorem 2, with a channel for each row.
+    """
     features = features.expanded()
     rows = rng.permutation(len(features))[:_MOST_ROWS_FITTED]
     prior = floored(_frequencies(likelihood[rows])[None, :], _FLOOR).ravel()

@@ -199,8 +199,10 @@ def tried_out() -> bool:
 
 
 def most_bins(width: int, categorical: Any = None) -> int:
-    """Return how many bins boosting cuts each number into: fewer for wide tables of numbers."""
-    # ``categorical``: which columns are, bool of shape (width,), or None; each level needs a bin.
+    """Return how many bins boosting cuts each number into: fewer for wide tables of numbers.
+
+    ``categorical``: which columns are, bool of shape (width,), or None; each level needs a bin.
+    """
     narrow = width <= _NARROW and not tried_out()
     return 255 if narrow or (categorical is not None and np.any(categorical)) else 63
 

@@ -115,7 +115,9 @@ RETIRED: Final[Mapping[str, str]] = {
 
 
 def retired(name: str) -> str | None:
-    """Return the line for an option of an earlier version; None for any other."""
-    # ``name``: as on the command line, as a keyword of Python, or as a variable.
+    """Return the line for an option of an earlier version; None for any other.
+
+    ``name``: as on the command line, as a keyword of Python, or as a variable.
+    """
     option = "--" + name.removeprefix("LDPAUDIT_").lstrip("-").replace("_", "-").lower()
     return f"The option {option} is gone: {RETIRED[option]}." if option in RETIRED else None

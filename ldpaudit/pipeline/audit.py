@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import ldpaudit
 from ldpaudit.audits.alignment import Fit, truth_fit
-from ldpaudit.audits.assumptions.rows import clusters, tested
+from ldpaudit.audits.assumptions.rows import tested
 from ldpaudit.audits.assumptions.standing import check_alignment, label_counts
 from ldpaudit.audits.assumptions.words import steps
 from ldpaudit.audits.before_after import column_shares, confusion
@@ -21,10 +21,8 @@ from ldpaudit.audits.columns import columns_finding, concerned
 from ldpaudit.audits.interface import (
     AuditContext,
     Execution,
-    HeldOutGuesses,
     Plan,
     Related,
-    Shared,
     in_part,
 )
 from ldpaudit.audits.listing import BUILT_IN, ORDER, built_in_audits
@@ -34,13 +32,14 @@ from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_par
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
-from ldpaudit.judging.policy import Policy, default_policy
+from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
 from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
 from ldpaudit.pipeline.public import public_facts
 from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.pipeline.trees import Tree, trees
 from ldpaudit.plugins import NOT_HERE, added
 from ldpaudit.receipt.found import Replay
@@ -57,8 +56,6 @@ from ldpaudit.result import (
     RunInfo,
     merged,
 )
-from ldpaudit.work.progress import NoProgress, Progress, Stop, Watched
-from ldpaudit.work.tasks import Tasks, Threads
 
 _VERSIONS: Final = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "torch", "pyarrow")
 
@@ -86,62 +83,21 @@ def chosen_audits(
     return chosen
 
 
-@dataclass(frozen=True)
-class Terms:
-    """What is the same for every column of an audit."""
-
-    plan: Plan
-    policy: Policy
-    """As it was given."""
-    command: str
-    """How to run the audit again, without paths or names."""
-    today: datetime.date
-    """Of the audit, and for the expiry of waivers."""
-    only: Collection[str] = ()
-    """The audits to run; empty: all."""
-    skip: Collection[str] = ()
-    """The audits not to run."""
-    outsiders: bool = True
-    """Whether the result states what an audit could find, as far as everybody may know it."""
-
-
 def audit(
     released: Release | Tree,
-    plan: Plan,
-    policy: Policy | None = None,
+    terms: Terms,
+    run: Execution | None = None,
     *,
-    only: Collection[str] = (),
-    skip: Collection[str] = (),
-    progress: Progress | None = None,
-    command: str = "ldpaudit.audit(…)",
-    today: datetime.date | None = None,
     notes: tuple[Note, ...] = (),
-    guesses: HeldOutGuesses | None = None,
-    stop: Stop | None = None,
-    tasks: Tasks | None = None,
-    outsiders: bool = True,
-    shared_with: Shared | None = None,
     replay: Replay | None = None,
 ) -> AuditResult:
     """Audit a private column, or a tree of several answers, and judge it by a policy.
 
-    ``plan``: where the policy pins the seed or the confidence, the policy wins. ``policy``:
-    default: ``ldpaudit:default``. ``only``, ``skip``: which audits to run. ``command``: how to run
-    it again, without paths or names. ``today``: of the audit, and for the expiry of waivers;
-    default: today, by UTC. ``notes``: the warnings of the files' reader. ``guesses``: collects
-    which held-out guesses of each attack were right; the result never holds them. ``stop``: ends
-    the audit before it is done; default: after the plan's ``timeout``. ``tasks``: does independent
-    pieces of work; default: threads, as many as the plan says. ``outsiders``: whether the result
-    also states what an audit could find, as far as everybody may know it; only the public page
-    shows that. ``shared_with``: what audits of other releases of the same table have computed.
+    ``run``: default: that of :meth:`Terms.execution`. ``notes``: the warnings of the files' reader.
     ``replay``: what drawing the column's noise again found; trees hold their own.
     """
-    check_device(plan.device)
-    stop = stop or Stop.after(plan.timeout)
-    watched = Watched(progress or NoProgress(), stop)
-    run = Execution(watched, stop, tasks or Threads(plan.threads), guesses, clusters, shared_with)
-    today = today or datetime.datetime.now(datetime.UTC).date()
-    terms = Terms(plan, policy or default_policy(), command, today, only, skip, outsiders)
+    check_device(terms.plan.device)
+    run = run or terms.execution()
     if isinstance(released, Release) and released.strata is not None:
         released = trees("a column with a channel for each stratum").of_strata(released, replay)
     if isinstance(released, Release):
@@ -374,14 +330,13 @@ def _circumstances(
             column.unused for column in release.columns
         ),
     }
+    left_out = available_audits().keys() - ran
     return Circumstances(
         truth=known,
         counts=label_counts(context) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
         records=records,
-        left_out={
-            name: "--skip" if name in skip else "--only" for name in available_audits().keys() - ran
-        },
+        left_out={name: "--skip" if name in skip else "--only" for name in left_out},
         holds_truth=release.holds_truth,
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,

@@ -40,8 +40,10 @@ def public_facts(
     *,
     power: bool = True,
 ) -> PublicFacts:
-    """Return what everybody may see of one private column; ``context`` has all of its rows."""
-    # ``power``: whether to state the excess that true labels would show.
+    """Return what everybody may see of one private column; ``context`` has all of its rows.
+
+    ``power``: whether to state the excess that true labels would show.
+    """
     release, truth = released_alone(context.release), context.release.truth is not None
     claim = claim_alone(release)
     noisy, replayed = has_noisy_features(claim), context.replay is not None
@@ -71,11 +73,14 @@ def public_facts(
         shared = 1 if policy.audit.correction == "none" else max(tests, 1)
         with alone.run.stop.part(), suppress(Stopped):  # The audit was to end in time.
             excess = excess_by_released_labels(alone, (1 - context.plan.confidence) / shared)
+    shared_release = release_info(release).model_copy(update={"truth": truth, "before": None})
+    estimates = () if claim is None else tuple(exact_estimates(claim))
+    curves = () if claim is None else tuple(exact_curves(claim))
     return PublicFacts(
-        release=release_info(release).model_copy(update={"truth": truth, "before": None}),
+        release=shared_release,
         mechanism=mechanism,
-        estimates=() if claim is None else tuple(exact_estimates(claim)),
-        curves=() if claim is None else tuple(exact_curves(claim)),
+        estimates=estimates,
+        curves=curves,
         excess=excess,
         questions=asked,
         left_out=tuple(sorted(left_out)),
@@ -124,9 +129,11 @@ def questions(
     replayed: bool = False,
     noisy: bool = False,
 ) -> tuple[Question, ...]:
-    """Return what a policy asks of a file, and which violations it accepts there on a day."""
-    # ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
-    # ``noisy``: whether noise is claimed of the features; else nothing is asked of it.
+    """Return what a policy asks of a file, and which violations it accepts there on a day.
+
+    ``replayed``: whether the noise was drawn again; else that is asked only where it is required.
+    ``noisy``: whether noise is claimed of the features; else nothing is asked of it.
+    """
     accepted = {
         waiver.check: waiver.expires.isoformat()
         for waiver in sorted(policy.waivers, key=lambda waiver: waiver.expires)

@@ -16,7 +16,7 @@ from ldpaudit.result import AuditResult, Note
 if TYPE_CHECKING:
     from ldpaudit.audits.interface import Execution
     from ldpaudit.options import AuditOptions
-    from ldpaudit.pipeline.audit import Terms
+    from ldpaudit.pipeline.terms import Terms
     from ldpaudit.receipt.found import Replay
     from ldpaudit.work.progress import Progress
 

@@ -230,23 +230,29 @@ class Release:
 
     def take(self, rows: npt.NDArray[Any]) -> "Release":
         """Return the release of the given rows (indices or a boolean mask)."""
+
+        def kept(array: Any) -> Any:
+            return None if array is None else array[rows]
+
         truth = None if self.truth is None else TrueLabels(self.truth[rows])
         numeric = None if self.numeric is None else self.numeric.take(rows)
+        original = None if self.original is None else self.original.take(rows)
+        strata = self.strata
+        if strata is not None:
+            strata = replace(strata, codes=strata.codes[rows])
         return replace(
             self,
             numeric=numeric,
             features=self.features.take(rows),
             released=ReleasedLabels(self.released[rows]),
             truth=truth,
-            original=None if self.original is None else self.original.take(rows),
-            public_posterior=None if self.public_posterior is None else self.public_posterior[rows],
-            reports=None if self.reports is None else self.reports[rows],
-            canaries=None if self.canaries is None else self.canaries[rows],
+            original=original,
+            public_posterior=kept(self.public_posterior),
+            reports=kept(self.reports),
+            canaries=kept(self.canaries),
             bags=None,
-            groups=None if self.groups is None else self.groups[rows],
+            groups=kept(self.groups),
             keys=tuple(key[rows] for key in self.keys),
-            places=None if self.places is None else self.places[rows],
-            strata=(
-                None if self.strata is None else replace(self.strata, codes=self.strata.codes[rows])
-            ),
+            places=kept(self.places),
+            strata=strata,
         )

@@ -4,14 +4,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from ldpaudit.result.audit_result import AuditResult, Check, Verdict, holding_up
+from ldpaudit.result.sentence import WARNING, Sentence
 
 VERDICTS: Final[dict[Verdict, str]] = {
     "fail": "Violation found",
     "pass": "No violation found",
     "inconclusive": "Inconclusive",
 }
-WARNING: Final = "Warning"
-"""A check that failed and does not decide the verdict."""
 
 
 def is_warning(check: Check) -> bool:
@@ -29,16 +28,11 @@ def warnings_of(checks: Iterable[Check]) -> list[Check]:
     return [check for check in checks if is_warning(check) and not check.waived]
 
 
-def warned(reason: str, where: str = "", more: str = "") -> str:
-    """Return a sentence with a warning, and where it holds, to stand after a verdict's."""
-    return f" {WARNING}{where}: {reason}{more}."
-
-
 def with_reason(headline: str, result: AuditResult) -> str:
     """Return the headline of a result and the gravest check that is not met; no full stop."""
     first = next(iter(holding_up(result.checks)), None)
     if first is None:
         return headline
     if is_warning(first):
-        return f"{headline}.{warned(first.reason)}".removesuffix(".")
+        return str(Sentence(headline, warning=first.reason)).removesuffix(".")
     return f"{headline}: {first.reason}"

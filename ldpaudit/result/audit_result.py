@@ -5,7 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
-from pydantic import FailFast, Field, computed_field, model_validator
+from pydantic import BeforeValidator, FailFast, Field, computed_field, model_validator
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.access import access_of
@@ -36,7 +36,6 @@ Verdict = Literal["pass", "fail", "inconclusive"]
 CheckLevel = Literal["error", "warn"]
 Decision = Literal["publish", "not yet", "do not publish"]
 PlugInKind = Literal["attack", "audit", "mechanism", "reader"]
-Part = Literal["estimates", "checks", "audits"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
 IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -278,6 +277,11 @@ class Check(Frozen):
         return self.p_value is not None and self.p_value >= _CHANCE
 
 
+def _as_stopped(status: object) -> object:
+    """Return the status of an audit; one that failed, as earlier versions had it, was stopped."""
+    return "stopped" if status == "failed" else status
+
+
 class AuditRecord(Frozen):
     """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers.
 
@@ -294,7 +298,7 @@ class AuditRecord(Frozen):
     """
 
     id: Identifier
-    status: Literal["ran", "skipped", "failed", "stopped"]
+    status: Annotated[Literal["ran", "skipped", "stopped"], BeforeValidator(_as_stopped)]
     reason: str = ""
     seconds: float = 0.0
 

@@ -463,14 +463,15 @@ class Finding:
 
 def merged(findings: Iterable[Finding]) -> Finding:
     """Return several findings as one."""
-    every = list(findings)
-    return Finding(
-        tuple(e for finding in every for e in finding.estimates),
-        tuple(c for finding in every for c in finding.curves),
-        tuple(h for finding in every for h in finding.histograms),
-        tuple(n for finding in every for n in finding.notes),
-        {key: bound for finding in every for key, bound in finding.bounds.items()},
-    )
+    estimates, curves, histograms = list[Estimate](), list[Curve](), list[Histogram]()
+    notes, bounds = list[Note](), dict[str, AtLevel]()
+    for finding in findings:
+        estimates += finding.estimates
+        curves += finding.curves
+        histograms += finding.histograms
+        notes += finding.notes
+        bounds |= finding.bounds
+    return Finding(tuple(estimates), tuple(curves), tuple(histograms), tuple(notes), bounds)
 
 
 def _placed(parts: tuple[Q, ...], section: str) -> tuple[Q, ...]:

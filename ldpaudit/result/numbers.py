@@ -140,8 +140,10 @@ def toward(value: float, limit: float) -> Direction:
 
 
 def against(observed: float, limit: float, direction: Direction | None = None) -> tuple[str, str]:
-    """Return ``observed`` and ``limit`` for people, in the order of the computed numbers."""
-    # Without a ``direction`` the observed number is rounded towards the limit.
+    """Return ``observed`` and ``limit`` for people, in the order of the computed numbers.
+
+    Without a ``direction`` the observed number is rounded towards the limit.
+    """
     towards = direction or toward(observed, limit)
     digits = digits_apart([(observed, towards)], [limit])
     return number(observed, towards, digits), number(limit, "nearest", digits)

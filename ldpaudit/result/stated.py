@@ -1,11 +1,12 @@
 """What certified bounds assume, in the words that the code, the README and the report share."""
 
-# And the ids of numbers that checks look at: which lower bounds of ε are held against the claim,
-# and each one's share of the error. The audits that compute the bounds, the power audit and the
-# check of the claim all look here.
+# And the ids of numbers that checks look at: which lower bounds of ε are held against the claim.
+# The audits that compute the bounds, the power audit and the check of the claim all look here.
 
 from collections.abc import Collection, Mapping
 from typing import Final
+
+from ldpaudit.error_budget import PROOFS, PROOFS_OF_NUMBERS
 
 INDEPENDENT: Final = "rows were released independently of each other"
 FEATURE_BLIND: Final = "the released label depends on the true label alone, not on the features"
@@ -33,8 +34,46 @@ COUNTED_ROWS: Final = "assumptions.counted_rows"
 CHANGED_ROWS: Final = "assumptions.changed_rows"
 SELECTED: Final = "assumptions.selected"
 
+CHANNEL_CONSISTENCY: Final = "mechanism.channel_consistency"
+MARGINAL_CONSISTENCY: Final = "mechanism.marginal_consistency"
+DECLARED_EPSILON: Final = "mechanism.epsilon"
+SEEDS: Final = "seeds.p_value"
+
+# What could have been found: an excess that all rows share, rows in the clear; with how many rows.
 EXCESS = "power.min_detectable_excess"
 EXCESS_TITLE = "Smallest excess ε found with 90 % power"
+CLEAR_SHARE: Final = "power.smallest_clear_share"
+CLEAR_GROUP: Final = "power.smallest_clear_group"
+ROWS_NEEDED: Final = "power.rows_needed"
+# The same of a release without true labels, if they were given.
+EXCESS_WITH_TRUTH: Final = "power.with_truth.min_detectable_excess"
+ROWS_WITH_TRUTH: Final = "power.with_truth.rows_needed"
+
+# Of columns: by which a person is recognised, and what they show of the labels.
+INDICES: Final = "columns.indices"
+IDENTIFIERS: Final = "columns.identifiers"
+TEXTS: Final = "columns.texts"
+DATES: Final = "columns.dates"
+UNREAD: Final = "columns.unread"
+TRUTH_INSIDE: Final = "columns.truth"
+DECIDED: Final = "columns.decided"
+DECIDING: Final = "columns.deciding"
+LAGGED: Final = "columns.lagged"
+READ_OFF: Final = "columns.read_off"
+ONE_LABEL: Final = "columns.one_label"
+TOLD: Final = "columns.told"
+POSITION: Final = "columns.position"
+ORDERED: Final = "columns.ordered"
+ROW_ORDER: Final = "columns.row_order"
+
+# J(τ) and E[ν]; those in a learned metric have a name of their own.
+EXCEEDANCE: Final = "instance_loss.exceedance"
+EXCEEDANCE_LEARNED: Final = "instance_loss.exceedance_learned"
+MEAN_LOSS: Final = "instance_loss.mean"
+MEAN_LOSS_LEARNED: Final = "instance_loss.mean_learned"
+MEAN_LOSS_LOWER: Final = "instance_loss.mean_lower"
+
+RELEASE_CURVE: Final = "renyi.release"
 
 INSIDER = "mechanism.epsilon_lower"
 SUBGROUPS = "mechanism.subgroup_epsilon_lower"
@@ -48,28 +87,26 @@ PERSON_NOISE: Final = "person.independence"
 # Bounds where one released label depends on more than one true label; one in an audit.
 OTHERS = ("observational.epsilon_lower", "aggregates.epsilon_lower")
 
-# With true labels: bounds, and the test of whether the released label depends on the features.
-INSIDER_SHARES: Mapping[str, float] = {
-    INSIDER: 0.8,
-    SUBGROUPS: 0.1,
-    # Half of it for the test of noise shared with another person's row.
-    SHARED_NOISE: 0.05,
-    FEATURE_BLIND_TEST: 0.05,
+# With true labels: bounds, and the test of whether the released label depends on the features, by
+# their names in the error budget.
+_PROOFS: Final[Mapping[str, str]] = {
+    INSIDER: "insider",
+    SUBGROUPS: "subgroups",
+    SHARED_NOISE: "shared noise",
+    FEATURE_BLIND_TEST: "feature-blind",
 }
-# Of numbers, the share of the bound from remainders; that test has so much less.
-LATTICE_SHARE = 0.02
 
 
 def shares(found: Collection[str]) -> dict[str, float]:
-    """Return the share of each proof that an audit has; they sum to at most 1."""
-    # With true labels the shares are fixed, whichever proofs there are, and the release-only bound
-    # has none: it is the one to lean on where there are no true labels.
-    # ``found``: ids of the audit's bounds and tests.
-    if not INSIDER_SHARES.keys().isdisjoint(found):
-        parts = dict(INSIDER_SHARES)
-        if LATTICE in found:
-            parts[FEATURE_BLIND_TEST] -= LATTICE_SHARE
-            parts[LATTICE] = LATTICE_SHARE
-        return {name: part for name, part in parts.items() if name in found}
+    """Return the share of each proof that an audit has; they sum to at most 1.
+
+    With true labels the shares are fixed, whichever proofs there are, and the release-only bound
+    has none: it is the one to lean on where there are no true labels.
+    ``found``: ids of the audit's bounds and tests.
+    """
+    if not _PROOFS.keys().isdisjoint(found):
+        split = PROOFS_OF_NUMBERS if LATTICE in found else PROOFS
+        proofs = {**_PROOFS, LATTICE: "lattice"}
+        return {name: split[proof] for name, proof in proofs.items() if name in found}
     alone = [name for name in (OUTSIDER, *OTHERS) if name in found]
     return dict.fromkeys(alone[:1], 1.0)

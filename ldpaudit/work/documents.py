@@ -65,9 +65,11 @@ def why_unreadable(error: Exception) -> str:
 
 
 def parse_json(content: bytes | str, what: str, invalid: str, *, distinct: bool = False) -> Any:
-    """Parse a JSON document; its numbers are finite, its texts can be written as UTF-8."""
-    # ``what``: what it is; begins the message about a limit. ``invalid``: the whole message where
-    # it is no JSON. ``distinct``: whether an object with a field twice is refused.
+    """Parse a JSON document; its numbers are finite, its texts can be written as UTF-8.
+
+    ``what``: what it is; begins the message about a limit. ``invalid``: the whole message where
+    it is no JSON. ``distinct``: whether an object with a field twice is refused.
+    """
     _check_size(len(content), DOCUMENT_BYTES, what)
     try:
         value = json.loads(

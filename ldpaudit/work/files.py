@@ -32,8 +32,10 @@ def write_whole(path: Path, text: str, *, private: bool = False) -> None:
 
 
 def write_all(texts: Mapping[Path, str], *, last: bool = False, private: bool = False) -> None:
-    """Write several text files (UTF-8), all of them or none."""
-    # ``last``: the last of a command; ``private``: for nobody but their owner (mode 0600).
+    """Write several text files (UTF-8), all of them or none.
+
+    ``last``: the last of a command; ``private``: for nobody but their owner (mode 0600).
+    """
     with WholeFiles(last=last) as files:
         for path, text in texts.items():
             files.add(path, private=private).write(text.encode("utf-8", "replace"))
@@ -41,13 +43,14 @@ def write_all(texts: Mapping[Path, str], *, last: bool = False, private: bool = 
 
 @dataclass
 class WholeFiles:
-    """Files that are written together; a context manager."""
+    """Files that are written together; a context manager.
 
-    # Each is written under a temporary name next to its target. When the block ends well, all are
-    # forced to the disk and then take their names. When anything fails, an interruption included,
-    # what was there before is restored.
-    # ``overwrite``: whether files that are there already are replaced; ``last``: whether they are
-    # all that a command still has to write: a signal then comes too late.
+    Each is written under a temporary name next to its target. When the block ends well, all are
+    forced to the disk and then take their names. When anything fails, an interruption included,
+    what was there before is restored.
+    ``overwrite``: whether files that are there already are replaced; ``last``: whether they are
+    all that a command still has to write: a signal then comes too late.
+    """
 
     overwrite: bool = True
     last: bool = False
@@ -56,10 +59,12 @@ class WholeFiles:
     def add(
         self, path: Path, *, private: bool = False, overwrite: bool | None = None
     ) -> "PartFile":
-        """Start a file."""
-        # ``path``: in an existing folder. Of a symbolic link the file that it names is replaced.
-        # ``private``: whether nobody but its owner may ever read it (mode 0600); others only when
-        # complete. ``overwrite``: whether it may be replaced; default: as for all files.
+        """Start a file.
+
+        ``path``: in an existing folder. Of a symbolic link the file that it names is replaced.
+        ``private``: whether nobody but its owner may ever read it (mode 0600); others only when
+        complete. ``overwrite``: whether it may be replaced; default: as for all files.
+        """
         may = self.overwrite if overwrite is None else overwrite
         part = PartFile(path, private=private, overwrite=may)
         self._parts.append(part)  # Before the file is there: an interruption comes any time.
@@ -273,8 +278,10 @@ class PartFile:
 
 
 def hold(descriptor: int, *, certainly: bool = False) -> bool:
-    """Hold the lock of a file as long as its descriptor is open; False if another one holds it."""
-    # Where the file system knows no locks, nobody does; ``certainly``: then it is not had.
+    """Hold the lock of a file as long as its descriptor is open; False if another one holds it.
+
+    Where the file system knows no locks, nobody does; ``certainly``: then it is not had.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:

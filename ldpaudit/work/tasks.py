@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, Union
 from urllib.parse import urlsplit
 
-from ldpaudit import __version__
 from ldpaudit.errors import InputError, LdpAuditError, MissingDependencyError
+from ldpaudit.version import __version__
 from ldpaudit.work.interruption import undisturbed
 from ldpaudit.work.memory import LEAST
 from ldpaudit.work.progress import NoProgress, Progress
@@ -66,18 +66,21 @@ class Tasks(Protocol):
     def map(
         self, function: Callable[[Any, Any], T], items: Iterable[Any], *, shared: Any = None
     ) -> Iterator[T]:
-        """Yield the results in the order of the items."""
-        # ``function``: of a module, by its name. It must not change what is shared. ``items``:
-        # picklable and small: numbers of blocks, names. ``shared``: picklable; may hold large
-        # arrays.
+        """Yield the results in the order of the items.
+
+        ``function``: of a module, by its name. It must not change what is shared. ``items``:
+        picklable and small: numbers of blocks, names. ``shared``: picklable; may hold large
+        arrays.
+        """
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a task: its content, or the reason why it failed, in one line without data."""
+    """The answer to a task: its content, or the reason why it failed, in one line without data.
 
-    # ``error`` is what the task raised, where its message is for users; ``late`` whether it took
-    # longer than it may; ``status`` how a process ended that did not answer, where that is known.
+    ``error`` is what the task raised, where its message is for users; ``late`` whether it took
+    longer than it may; ``status`` how a process ended that did not answer, where that is known.
+    """
 
     content: Any = None
     reason: str = ""
@@ -500,10 +503,12 @@ def open_cluster(
     without_tls: bool = False,
     progress: Progress | None = None,
 ) -> Iterator[Pool]:
-    """Give a cluster's workers; a cluster that is started here ends with the block."""
-    # ``folder``: for what workers of ``local:N`` put on the disk; ``memory``: bytes that all
-    # workers of ``local:N`` may use together; ``without_tls``: whether another machine's traffic
-    # may be unencrypted.
+    """Give a cluster's workers; a cluster that is started here ends with the block.
+
+    ``folder``: for what workers of ``local:N`` put on the disk; ``memory``: bytes that all
+    workers of ``local:N`` may use together; ``without_tls``: whether another machine's traffic
+    may be unencrypted.
+    """
     check_cluster(place, without_tls=without_tls)
     progress = progress or NoProgress()
     progress.step("connecting with the cluster")

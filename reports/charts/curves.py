@@ -69,9 +69,11 @@ def lines_figure(
     *,
     share: bool = False,
 ) -> Figure | None:
-    """Return lines over one variable; None if there are fewer than two points to draw."""
-    # ``names`` are key (unique on the page), title and description, ``axes`` what x and y are;
-    # ``share`` says that heights are shares, so that the axis ends at 1.
+    """Return lines over one variable; None if there are fewer than two points to draw.
+
+    ``names`` are key (unique on the page), title and description, ``axes`` what x and y are;
+    ``share`` says that heights are shares, so that the axis ends at 1.
+    """
     points = [point for line in lines for point in zip(line.x, line.y, strict=True)]
     finite = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y)]
     xs, ys = [x for x, _ in finite], [y for _, y in finite]

@@ -169,8 +169,10 @@ class Figure:
         lines: Sequence[Line] = (),
         rules: Sequence[Rule] = (),
     ) -> "Figure":
-        """Return a figure with a legend of its lines and rules."""
-        # ``names`` are its key, unique on the page, its title and its description.
+        """Return a figure with a legend of its lines and rules.
+
+        ``names`` are its key, unique on the page, its title and its description.
+        """
         legend = [(f"line-{line.dash}", line.label) for line in lines]
         legend += [(f"rule-{rule.dash}", rule.legend) for rule in rules if rule.legend]
         return cls(*names, build, table, tuple(legend))

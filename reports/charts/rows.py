@@ -203,9 +203,11 @@ def group_figure(
     table: Table,
     rules: Sequence[Rule] = (),
 ) -> Figure:
-    """Return numbers with their intervals, each in a row of its own, in groups."""
-    # ``titles`` are the key, the title, and what the axis shows. As many groups are drawn as there
-    # is room for; a name of "" gives a group no heading. Rules outside the axis are left out.
+    """Return numbers with their intervals, each in a row of its own, in groups.
+
+    ``titles`` are the key, the title, and what the axis shows. As many groups are drawn as there
+    is room for; a name of "" gives a group no heading. Rules outside the axis are left out.
+    """
     key, title, axis_title = titles
     rows: list[Row] = []
     spoken: list[str] = []

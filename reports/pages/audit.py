@@ -25,6 +25,7 @@ from ldpaudit.result import AuditResult, Check, Estimate, Note, RunInfo
 from ldpaudit.result.answers import answer_word, is_warning
 from ldpaudit.result.harmless import PHRASE, name, shown
 from ldpaudit.result.numbers import counted_as, number, percent, rows
+from ldpaudit.result.sentence import Sentence
 
 _MOST_NUMBERS: Final = 60
 """More estimates than this are in the JSON result only: the page stays under 300 kB."""
@@ -92,8 +93,10 @@ def _rests_on(result: AuditResult) -> Iterator[Section]:
 
 
 def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
-    """Return the level at which each part fits into so many bytes: the worst part keeps most."""
-    # ``sizes`` are, for each part, the worst first, its size at every level.
+    """Return the level at which each part fits into so many bytes: the worst part keeps most.
+
+    ``sizes`` are, for each part, the worst first, its size at every level.
+    """
     levels = [0] * len(sizes)
     for level in range(1, len(LEFT_OUT)):
         for position in reversed(range(len(sizes))):
@@ -105,15 +108,13 @@ def fitting(sizes: Sequence[Sequence[int]], room: int) -> list[int]:
 
 def _banner(result: AuditResult) -> Banner:
     """Return the decision; the verdict's sentence is without the words that stand before it."""
-    text, start = shown(result.sentence, 3 * PHRASE), wording.headline(result)
-    rest = text.removeprefix(f"{start}: ").removeprefix("Violation found, ")
+    sentence, start = Sentence.read(shown(result.sentence, 3 * PHRASE)), wording.headline(result)
+    rest = sentence.verdict.removeprefix(f"{start}: ").removeprefix("Violation found, ")
     rest = rest.removeprefix(f"{start} ")  # "… in column 2: …"
-    rest, power = wording.without_power(rest)
-    rest, called, warning = wording.without_warning(rest)
-    publish = wording.publish_answer(result)
+    power, publish = wording.power_line(sentence), wording.publish_answer(result)
     sentences = (
         (f"{start}.", rest[:1].upper() + rest[1:]),
-        *([(called, warning[:1].upper() + warning[1:])] if warning else []),
+        *wording.warning_lines(sentence),
         *([("Power.", power)] if power else []),
     )
     return Banner(
@@ -237,23 +238,23 @@ def _checks(result: AuditResult, printer: Printer) -> Section:
         for check in checks
         if check.evidence
     )
-    lines = wording.correction_lines(result)
+    based = [("What each is based on", rests)] if rests else []
+    lines = tuple(("", f"{line}.") for line in wording.correction_lines(result))
+    corrected = [("", lines)] if lines else []
     folded = Section(
         "check-limits",
         "The checks, with their limits",
         tuple(f"{check.id}: {shown(check.question)}" for check in checks),
         tables=(("Answers and limits", detail),),
-        notes=(
-            *([("What each is based on", rests)] if rests else []),
-            *([("", tuple(("", f"{line}.") for line in lines))] if lines else []),
-        ),
+        notes=(*based, *corrected),
     )
+    warned = tuple(("", text) for _, text in warnings)
     return Section(
         "checks",
         "Checks",
         missing="" if checks else "The policy has no checks, so nothing was judged.",
         answers=tuple(_answer(check, printer) for check in checks),
-        notes=(("Warnings", tuple(("", text) for _, text in warnings)),) if warnings else (),
+        notes=(("Warnings", warned),) if warned else (),
         folded=(folded,) if checks else (),
     )
 

@@ -10,11 +10,11 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ldpaudit import __version__
 from ldpaudit.reports.charts.figure import Figure, Table
 from ldpaudit.reports.text.quantities import Quantity
 from ldpaudit.reports.text.wording import MARKS, WORDS
 from ldpaudit.surfaces import on_page, spelt, spoken
+from ldpaudit.version import __version__
 
 Pair = tuple[str, str]
 """A term and its text."""
@@ -48,11 +48,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of a page: its sentences, its figures, its numbers and tables, all optional."""
+    """A part of a page: its sentences, its figures, its numbers and tables, all optional.
 
-    # ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read
-    # only where somebody unfolds it.
-    # ``notes``: lists with their titles; an item may begin with a name.
+    ``missing`` says why it holds no number. ``within`` are its parts, ``folded`` what is read
+    only where somebody unfolds it.
+    ``notes``: lists with their titles; an item may begin with a name.
+    """
 
     key: str
     title: str
@@ -75,12 +76,10 @@ class Section:
 
     def small(self) -> "Section":
         """Return the section with the narrow pictures alone, which are then always shown."""
-        return replace(
-            self,
-            figures=tuple(replace(figure, small=True) for figure in self.figures),
-            within=tuple(part.small() for part in self.within),
-            folded=tuple(replace(part, figures=()) for part in self.folded),
-        )
+        figures = tuple(replace(figure, small=True) for figure in self.figures)
+        within = tuple(part.small() for part in self.within)
+        folded = tuple(replace(part, figures=()) for part in self.folded)
+        return replace(self, figures=figures, within=within, folded=folded)
 
     def but(self, key: str) -> "Section":
         """Return the section without what is folded into it, at any depth, under a key."""

@@ -18,10 +18,11 @@ from ldpaudit.reports.charts.figure import Cell, Dash, Figure, Rule, Table, draw
 from ldpaudit.reports.charts.rows import epsilon_figure, group_figure
 from ldpaudit.reports.pages.page import Section
 from ldpaudit.reports.text.quantities import Printer, Quantity, is_epsilon
-from ldpaudit.reports.text.wording import audit_name, missing, promise, without_power
+from ldpaudit.reports.text.wording import audit_name, missing, promise
 from ldpaudit.result import AuditResult, Curve, Estimate, Histogram, Score
 from ldpaudit.result.harmless import as_identifier, shown
 from ldpaudit.result.numbers import as_percent, fold, number, rows, share_up
+from ldpaudit.result.sentence import Sentence
 
 REFERENCES: Final = ("prior", "features-only", "ceiling-estimate", "ceiling", "optimum")
 """What attacks are compared with; stored results may have an accuracy of ``ceiling``."""
@@ -246,19 +247,16 @@ def sections_of(result: AuditResult, printer: Printer, place: str = "") -> tuple
     several = bool(result.labels or result.releases)
     losses = {check.id for check in result.checks} & set(_OF_LOSSES)
     attacks = ("numeric-inference", "aggregates", "label-inference")
-    found = (
-        *([with_numbers(_together(numbers("person")), "person")] if several else []),
-        with_numbers(_claim(numbers("mechanism"), several), "mechanism"),
-        with_numbers(_attackers(*map(numbers, attacks)), *attacks),
-        # Others read it under the further measurements.
-        *([with_numbers(_losses(numbers("instance-loss")), "instance-loss")] if losses else []),
-        # Where the headline's line has it, it is among the further measurements.
-        *(
-            []
-            if without_power(result.sentence)[1]
-            else [with_numbers(_power(numbers("power")), "power")]
-        ),
-    )
+    found = list[Section]()
+    if several:
+        found.append(with_numbers(_together(numbers("person")), "person"))
+    found.append(with_numbers(_claim(numbers("mechanism"), several), "mechanism"))
+    found.append(with_numbers(_attackers(*map(numbers, attacks)), *attacks))
+    if losses:  # Others read it under the further measurements.
+        found.append(with_numbers(_losses(numbers("instance-loss")), "instance-loss"))
+    # Where the headline's line has it, it is among the further measurements.
+    if not Sentence.read(result.sentence).power:
+        found.append(with_numbers(_power(numbers("power")), "power"))
     further = (
         *_before_and_after(numbers("")),
         *(one for name in rest if (one := every(name)).tells),
@@ -438,11 +436,13 @@ def _claim(numbers: Numbers, several: bool) -> Section:
     check = next((c for c in result.checks if c.id == "claimed-epsilon"), None)
     if decisive is not None and check is not None and check.verdict == "fail" and not without:
         sentence = f"{promise(claimed, printer.claim, several)} The claim does not hold."
+    sentences = (sentence, _READING) if bounds else (sentence,)
+    figures = [epsilon_figure(first, result, printer.claim, numbers.place)] if first else []
     return numbers.section(
         "claim",
         "ε claimed and proven",
-        sentences=tuple(filter(None, (sentence, _READING if bounds else ""))),
-        figures=(epsilon_figure(first, result, printer.claim, numbers.place),) if first else (),
+        sentences=tuple(filter(None, sentences)),
+        figures=tuple(figures),
         missing="" if bounds else missing(result.audits, "mechanism"),
     )
 
@@ -558,11 +558,13 @@ def _losses(numbers: Numbers) -> Section:
     curve = _main_curve(numbers)
     title = "Share of people by the least that they lose"
     sentences = [_LOSS] if numbers.plain or curve else []
+    people = [] if curve is None else _people(curve)
+    curves = [] if curve is None else [numbers.curve([curve], title)]
     return numbers.section(
         "lose",
         "Who loses most",
-        sentences=(*sentences, *(() if curve is None else _people(curve))),
-        figures=() if curve is None else drawn([numbers.curve([curve], title)]),
+        sentences=(*sentences, *people),
+        figures=drawn(curves),
         quantities=numbers.found(_MEANS),
         missing="" if sentences else missing(numbers.result.audits, "instance-loss"),
     )
@@ -633,9 +635,11 @@ def _if_assumed(estimate: Estimate) -> str:
 def score_table(
     quantities: Iterable[Quantity], first: str, rank: Callable[[str], int] | None = None
 ) -> Table:
-    """Return scores as a table, its columns in the order of the row that has most of them."""
-    # ``first`` is the header of the names; without a ``rank`` of a subject rows stand in the order
-    # of the result.
+    """Return scores as a table, its columns in the order of the row that has most of them.
+
+    ``first`` is the header of the names; without a ``rank`` of a subject rows stand in the order
+    of the result.
+    """
     found: dict[tuple[str, str], dict[str, Quantity]] = {}
     for quantity in quantities:
         score = score_of(quantity)

@@ -34,9 +34,10 @@ _ALONE: Final = {
 
 @dataclass(frozen=True)
 class Guess:
-    """The best attack on a result's labels: what is counted, its number and text."""
+    """The best attack on a result's labels: what is counted, its number and text.
 
-    # ``blind`` is what is reached without the release, in words.
+    ``blind`` is what is reached without the release, in words.
+    """
 
     title: str
     quantity: Quantity

@@ -1,7 +1,6 @@
 """Words of the page that belong to no number: verdicts, kinds, names of audits, the glossary."""
 
 import math
-import re
 from collections.abc import Iterable
 from typing import Final
 
@@ -16,9 +15,10 @@ from ldpaudit.result import (
     RunInfo,
     readable,
 )
-from ldpaudit.result.answers import VERDICTS, WARNING
+from ldpaudit.result.answers import VERDICTS
 from ldpaudit.result.harmless import name, shown
 from ldpaudit.result.numbers import fold, percent
+from ldpaudit.result.sentence import WARNING, Sentence
 
 PUBLISH: Final[dict[Decision, str]] = {
     "publish": "yes",
@@ -83,26 +83,18 @@ def publish_line(result: AuditResult) -> str:
     return f"Publish: {publish_answer(result)}."
 
 
-_POWER: Final = re.compile(
-    r"; (?:but )?(this audit would have noticed.*?)(?=\. (?:Warning\b|But |A )|\.$)"
-)
-_WARNING: Final = re.compile(rf" {WARNING}( in [^:]*)?: (.*?\.)(?= A violation is |$)")
-_PROVEN: Final = re.compile(r" \((?:certified|estimated): at least ε = [^)]*\)")
+def power_line(sentence: Sentence) -> str:
+    """Return what a verdict's sentence says of the power, as a sentence of its own; or nothing."""
+    power = sentence.power.removeprefix("but ")
+    return f"{power[:1].upper()}{power[1:]}." if power else ""
 
 
-def without_power(text: str) -> tuple[str, str]:
-    """Return a verdict's sentence without what else a page says, and what it says of the power."""
-    found = _POWER.search(text)
-    power = f"{found[1][:1].upper()}{found[1][1:]}." if found else ""
-    return _PROVEN.sub("", _POWER.sub("", text, count=1)), power
-
-
-def without_warning(text: str) -> tuple[str, str, str]:
-    """Return a verdict's sentence without its warning; what that is called, and what it says."""
-    found = _WARNING.search(text)
-    if found is None:
-        return text, "", ""
-    return f"{text[: found.start()]}{text[found.end() :]}", f"{WARNING}{found[1] or ''}.", found[2]
+def warning_lines(sentence: Sentence) -> tuple[tuple[str, str], ...]:
+    """Return what the warning of a verdict's sentence is called, and what it says; or nothing."""
+    if not sentence.warning:
+        return ()
+    called = f"{WARNING} {sentence.where}".rstrip()
+    return ((f"{called}.", f"{sentence.warning[:1].upper()}{sentence.warning[1:]}."),)
 
 
 def waiver_line(check: Check) -> str:
@@ -331,8 +323,7 @@ def missing(records: tuple[AuditRecord, ...], audit: str) -> str:
         return "Not measured: this audit was not asked for."
     if record.status == "ran":
         return "Not measured: the audit ran but this does not apply to the release."
-    words = {"skipped": "was skipped", "stopped": "was stopped before it was done"}
-    word = words.get(record.status, "could not be finished")
+    word = "was skipped" if record.status == "skipped" else "was stopped before it was done"
     reason = shown(record.reason).rstrip(".")
     return f"Not measured: the audit {word}{': ' + reason if reason else ''}."
 

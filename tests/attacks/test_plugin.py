@@ -18,6 +18,7 @@ from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.options import AuditOptions
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import PlugIn
 
@@ -86,7 +87,7 @@ def test_a_plug_in_that_took_part_is_named_and_one_with_a_taken_name_refused(
     entry = "bayes = first_column:FirstColumnAttack\n"
     points = tmp_path / "first_column-1.0.dist-info" / "entry_points.txt"
     points.write_text(points.read_text() + entry)
-    result = audit(release, Plan(seed=1), only=("label-inference", "power"))
+    result = audit(release, Terms(Plan(seed=1), only=("label-inference", "power")))
     named = PlugIn(kind="attack", name="first-column", package="first-column", version="1.0")
     assert result.run.plugins == (named,)
     assert "attack first-column of first-column 1.0" in result.to_html()
@@ -98,7 +99,7 @@ def test_an_attack_in_a_file_is_scored_and_known_by_its_digest(code, release, tm
     file = tmp_path / "mine.py"
     file.write_text(code)
     plan = Plan(seed=1, attacks=(f"{file}:FirstColumnAttack",))
-    result = audit(release, plan, only=("label-inference", "power"))
+    result = audit(release, Terms(plan, only=("label-inference", "power")))
     assert result["attack.first-column.accuracy"].value > 0.77
     (part,) = result.run.plugins
     assert part.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()

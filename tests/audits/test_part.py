@@ -12,6 +12,7 @@ from ldpaudit.audits.interface import AuditContext, Plan, in_part
 from ldpaudit.audits.running import part_notes, run_audits
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, IndexArray, Release, ReleasedLabels, Slices, TrueLabels
 from ldpaudit.result import Finding
 from ldpaudit.work.memory import rows_looked_at
@@ -124,7 +125,7 @@ def test_all_rows_are_counted_unless_rows_share_noise() -> None:
 
 
 def test_neighbours_are_looked_for_among_all_rows() -> None:
-    said = words(audit(release(), Plan(seed=3), only=["instance-loss"]))
+    said = words(audit(release(), Terms(Plan(seed=3), only=["instance-loss"])))
     assert "among 4500 other people" in said
     assert "4,096 of the 9,000 rows" in said
 
@@ -135,7 +136,7 @@ def test_seeds_are_tried_on_the_first_rows(told: bool, monkeypatch: pytest.Monke
     truth = release().truth if told else None
     stated = Declaration(CLAIM.name, {"epsilon": 1.0}, "api")
     made = replace(release(), truth=truth, declaration=stated)
-    result = audit(made, Plan(seed=3, seeds_tried=0), only=["mechanism", "seeds"])
+    result = audit(made, Terms(Plan(seed=3, seeds_tried=0), only=["mechanism", "seeds"]))
     assert {record.status for record in result.audits} == {"ran"}
     assert (result["seeds.p_value"].value < 1e-9) >= told
 
@@ -169,7 +170,7 @@ def test_an_audit_of_the_rows_in_order_sees_all_of_them() -> None:
 def test_validity_and_power_of_a_part(epsilon: float, found: bool) -> None:
     """A bound from the part holds (false alarm: 5 % for one fixed seed) and finds a violation."""
     made = replace(release(epsilon=epsilon), declaration=None)
-    result = audit(made, Plan(seed=3), only=["mechanism"])
+    result = audit(made, Terms(Plan(seed=3), only=["mechanism"]))
     lower = (1.0 if found else 0.5, epsilon)
     # Labels are counted in all rows.
     check(result, {"mechanism.epsilon_lower@low": lower, "mechanism.epsilon_lower@n": (4097, N)})
@@ -188,7 +189,7 @@ def test_losses_and_divergences_count_groups_not_rows(told: bool) -> None:
         released=ReleasedLabels(noise),
         groups=codes if told else None,
     )
-    result = audit(made, Plan(seed=1, queries=50), only=["instance-loss", "renyi"])
+    result = audit(made, Terms(Plan(seed=1, queries=50), only=["instance-loss", "renyi"]))
     counted = {e.id: e.n for e in result.estimates if e.kind == "certified" and e.n}
     curves = [c for c in result.curves if c.kind == "certified" and c.n]
     assert curves

@@ -14,6 +14,7 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import excess_by_released_labels
+from ldpaudit.error_budget import PROOFS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
@@ -21,7 +22,7 @@ from ldpaudit.mechanisms.response import RandomizedResponse
 from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding
-from ldpaudit.result.stated import EXCESS, INSIDER_SHARES
+from ldpaudit.result.stated import EXCESS
 
 SKEWED = [(500, 0.08), (2000, 0.03), (10_000, 0.02)]
 
@@ -72,7 +73,7 @@ def test_more_rows_find_less() -> None:
 
 
 def test_a_release_at_the_stated_excess_is_found_nine_times_in_ten() -> None:
-    runs, hits, level = 40, 0, 0.05 * INSIDER_SHARES[INSIDER]
+    runs, hits, level = 40, 0, PROOFS.of(0.05, "insider")
     excess = value(found(1000))
     for seed in range(runs):
         audited = context(binary(1.0), 1000, epsilon=1.0 + excess, seed=seed, features=False)
@@ -85,7 +86,7 @@ def test_the_level_is_the_insiders_share() -> None:
     finding = found(5000)
     bound, excess = finding.bounds[EXCESS], finding.estimates[0]
     assert bound(0.05) == pytest.approx(excess.value, abs=1e-3)
-    assert f"at level {1 - 0.05 * INSIDER_SHARES[INSIDER]:.4g}" in excess.method
+    assert f"at level {1 - PROOFS.of(0.05, 'insider'):.4g}" in excess.method
     assert bound(0.01) > bound(0.05)
 
 

@@ -15,20 +15,14 @@ import pytest
 from estimators.worlds import ASYMMETRIC_THREE, RARE, clusters, people, randomized_response
 from worlds import feature_table
 
-from ldpaudit.estimators import (
-    mean_loss,
-    renyi,
-    row_order,
-    telling,
-    whiteness,
-)
+from ldpaudit.estimators import mean_loss, renyi, row_order, telling, whiteness
 from ldpaudit.estimators.advantage import utility_bound
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.clusters import next_column, partly_equal_rows
 from ldpaudit.estimators.assumptions.spacing import spacing_of
 from ldpaudit.estimators.epsilon import guesses, strongest
 from ldpaudit.estimators.epsilon.bounds import GroupTest
-from ldpaudit.estimators.epsilon.release_only import release_only_evidence
+from ldpaudit.estimators.epsilon.release_only import SplitRows, release_only_evidence
 from ldpaudit.estimators.intervals import bounded_mean, ranking
 from ldpaudit.estimators.intervals.binomial import log_odds_ratio_lower, shift_lower, shift_upper
 from ldpaudit.estimators.whiteness import autocorrelations
@@ -128,7 +122,9 @@ def rows_alike(rng: Rng) -> Any:
 
 def release_only(rng: Rng) -> Any:
     points, released, halves, scores = clusters(1_200, 3, 2.0, rng)
-    found = release_only_evidence(points, released, 3, halves, rng=rng, scores=scores, ordered=True)
+    found = release_only_evidence(
+        points, SplitRows(released, 3, halves, ordered=True), rng=rng, scores=scores
+    )
     yield [[*test.table.ravel(), test.bound(0.2).epsilon] for test in found.tests]
     test = GroupTest(
         np.array([[70, 30], [5, 70]]), np.arange(2, dtype=np.int32), 1.0, "", "accuracy"

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.estimators.epsilon.release_only import release_only_evidence
+from ldpaudit.estimators.epsilon.release_only import SplitRows, release_only_evidence
 from ldpaudit.estimators.epsilon.strongest import (
     SELECTED,
     RankedRows,
@@ -157,7 +157,7 @@ def outsider(epsilon: float, *, balls: bool, least: float) -> World:
         # The features reveal the labels: nothing is left to chance but the channel.
         points, released, halves, scores = clusters(1200, 2, epsilon, rng, 40.0)
         given = None if balls else scores
-        found = release_only_evidence(points, released, 2, halves, rng=rng, scores=given)
+        found = release_only_evidence(points, SplitRows(released, 2, halves), rng=rng, scores=given)
         return lambda alpha: found.bound(alpha).epsilon
 
     name = f"release only {epsilon}{' by balls' if balls else ''}"
@@ -172,7 +172,9 @@ def numbers(rng: Rng, epsilon: float = 1.0, n: int = 800, k: int = 5) -> Bound:
     likely = np.exp(-((np.clip(middle, 0, k - 1)[:, None] - np.arange(k)) ** 2))
     scores = (likely / likely.sum(axis=1, keepdims=True)) @ claimed.channel.matrix
     halves, released = (rng.permutation(n) % 2).astype(np.int8), claimed.sample(truth, rng)
-    found = release_only_evidence(None, released, k, halves, rng=rng, scores=scores, ordered=True)
+    found = release_only_evidence(
+        None, SplitRows(released, k, halves, ordered=True), rng=rng, scores=scores
+    )
     return lambda alpha: found.bound(alpha).epsilon
 
 
@@ -182,7 +184,7 @@ def noise_alone(rng: Rng) -> Bound:
     released, halves = rng.integers(0, 2, 800).astype(np.int32), rng.permutation(800) % 2
     scores = np.stack([noise, 1 - noise], axis=1)
     halves = halves.astype(np.int8)
-    found = release_only_evidence(points, released, 2, halves, rng=rng, scores=scores)
+    found = release_only_evidence(points, SplitRows(released, 2, halves), rng=rng, scores=scores)
     return lambda alpha: found.bound(alpha).epsilon
 
 

@@ -11,14 +11,14 @@ from scipy.stats import norm
 import ldpaudit
 from ldpaudit.errors import PolicyError
 from ldpaudit.judging.advice import MOST, one_in
-from ldpaudit.judging.checks.interface import CLEAR_SHARE, POWER, Case, Circumstances
+from ldpaudit.judging.checks.interface import Case, Circumstances
 from ldpaudit.judging.checks.listing import draft_checks
 from ldpaudit.judging.policy import STARTER, default_policy, parse_policy
 from ldpaudit.judging.policy.sections import PowerSection
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.result import Check, Estimate, decision_of
-from ldpaudit.result.stated import COMPOSED_EPSILON, FEATURE_BLIND_TEST
+from ldpaudit.result.stated import CLEAR_SHARE, COMPOSED_EPSILON, EXCESS, FEATURE_BLIND_TEST
 
 CHANNEL = "mechanism.channel_consistency"
 
@@ -256,9 +256,9 @@ def test_no_group_is_named_where_none_was_found():
 
 
 def test_the_check_points_to_the_power_where_it_is_known():
-    known = evidence(Estimate.exact(POWER, "", 0.1, unit="nats"), epsilon=0.9)
+    known = evidence(Estimate.exact(EXCESS, "", 0.1, unit="nats"), epsilon=0.9)
     policy = default_policy()
-    for found, ids in ((known, (POWER,)), (evidence(epsilon=0.9), ())):
+    for found, ids in ((known, (EXCESS,)), (evidence(epsilon=0.9), ())):
         assert drafted("undetected-excess", found, policy=_asking(policy)).evidence == ids
     assert judged(known).verdict != "fail"
 
@@ -269,10 +269,10 @@ def test_what_could_be_missed_is_said_at_the_level_of_the_claims_test():
     policy = policy.model_copy(update={"checks": drafted})
     share = Estimate.exact(CLEAR_SHARE, "", 0.1, unit="proportion")
     known = evidence(
-        *(Estimate.exact(POWER, "", 0.1, unit="nats"), share, p_value(CHANNEL, 0.5)),
+        *(Estimate.exact(EXCESS, "", 0.1, unit="nats"), share, p_value(CHANNEL, 0.5)),
         epsilon=0.9,
     )
-    found = dict.fromkeys((POWER, CLEAR_SHARE), lambda alpha: 0.005 / alpha)
+    found = dict.fromkeys((EXCESS, CLEAR_SHARE), lambda alpha: 0.005 / alpha)
     known = replace(known, bounds={**known.bounds, **found})
     result = judged(known, policy)
     checks = {check.id: check for check in result.checks}

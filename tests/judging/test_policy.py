@@ -7,7 +7,7 @@ import pytest
 from judging.cases import evidence, judged, p_value, power
 
 from ldpaudit.errors import PolicyError
-from ldpaudit.estimators.renyi import ORDERS
+from ldpaudit.estimators.renyi import AUDITED_ORDERS
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import (
     PRESETS,
@@ -116,7 +116,7 @@ def test_the_default_checks_only_the_claim():
         ("schema = 1\n[checks.renyi-epsilon]\nalpha = nan\nmax = 1", "line 3: .*alpha"),
         (
             "schema = 1\n[checks.renyi-epsilon]\nalpha = 1.05\nmax = 1",
-            f"line 3: .*alpha' must be at least {ORDERS[0]:g}.*, not 1.05",
+            f"line 3: .*alpha' must be at least {AUDITED_ORDERS[0]:g}.*, not 1.05",
         ),
         ("schema = 1\n[[waivers]]\ncheck = 'x'", "waivers"),
         ("schema = 1\nsha256 = 'x'", "line 2.*sha256"),
@@ -148,7 +148,7 @@ def test_a_bad_policy_is_refused_in_one_line(text, message):
     assert "Value error" not in str(caught.value)
 
 
-@pytest.mark.parametrize("order", [ORDERS[0], 20])
+@pytest.mark.parametrize("order", [AUDITED_ORDERS[0], 20])
 def test_a_renyi_order_within_or_above_the_grid_is_accepted(order):
     policy = parse_policy(f"schema = 1\n[checks.renyi-epsilon]\nalpha = {order}\nmax = 1.0")
     assert policy.checks.renyi_epsilon.alpha == order

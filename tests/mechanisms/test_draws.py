@@ -18,7 +18,7 @@ from ldpaudit.mechanisms.exact_sampling import WeightTable
 from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Laplace, Staircase
-from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.mechanisms.rounding import Rounding
 
 ABC, GRID = ("a", "b", "c"), LabelRange(2, 9, 1)
 DOMAINS = (("a", "b"), ("c", "d", "e"))

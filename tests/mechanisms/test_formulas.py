@@ -48,7 +48,7 @@ from ldpaudit.mechanisms.noise import (
     prior_budget,
 )
 from ldpaudit.mechanisms.response import conditional_rdp_floor
-from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.mechanisms.view import numeric_view, point_channel
 from ldpaudit.release import Declaration
 

@@ -33,7 +33,8 @@ from ldpaudit.mechanisms.noise import (
 from ldpaudit.mechanisms.parameters import check_classes
 from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.mechanisms.response import conditional_rdp_floor
-from ldpaudit.mechanisms.rounded import RoundedLabels, Rounding, with_rounding
+from ldpaudit.mechanisms.rounded import RoundedLabels, with_rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
 
 AB, RANGE, GRID = ("a", "b"), LabelRange(2.0, 9.0), LabelRange(2, 9, 1)

@@ -24,6 +24,7 @@ from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.quantities import Printer
 from ldpaudit.result import AuditResult
 from ldpaudit.result.numbers import number
+from ldpaudit.result.sentence import Sentence
 from ldpaudit.surfaces import spelt
 
 
@@ -65,9 +66,9 @@ def test_the_first_screen(results, decision, answer):
     assert 1 <= len(result.next_steps) <= 3
     for step in result.next_steps:
         assert spelt(step) in start
-    sentence, power = wording.without_power(result.sentence.split(": ", 1)[1][1:])
-    assert sentence in start
-    assert not power or f"Power. {power}" in start
+    sentence = Sentence.read(result.sentence)
+    assert sentence.verdict.split(": ", 1)[1][1:] in start
+    assert not sentence.power or f"Power. {wording.power_line(sentence)}" in start
     assert "Mean loss" not in text[: text.index("Checks")]
 
 

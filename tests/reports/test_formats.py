@@ -131,10 +131,10 @@ def test_fingerprints_stay_from_run_to_run(build):
     assert not set(prints(first)) & set(prints(first.model_copy(update={"release": other})))
 
 
-def test_a_failed_audit_is_a_notification(build):
-    failed = AuditRecord(id="renyi", status="failed", reason="internal fault (ValueError)")
+def test_a_stopped_audit_is_a_notification(build):
+    stopped = AuditRecord(id="renyi", status="stopped", reason="internal fault (ValueError)")
     result = build("pass")
-    run = log_of(result.model_copy(update={"audits": (*result.audits, failed)}))
+    run = log_of(result.model_copy(update={"audits": (*result.audits, stopped)}))
     told = run["invocations"][0]["toolExecutionNotifications"]
     (found,) = [one for one in told if one["level"] == "error"]
     assert "internal fault" in found["message"]["text"]
@@ -236,10 +236,10 @@ def test_what_decides_fails_and_what_warns_is_skipped(build):
     assert outcomes(only_warns)["claimed-epsilon"] == "skipped"
 
 
-def test_an_audit_that_failed_is_an_error(build):
+def test_an_audit_that_was_stopped_is_an_error(build):
     result = build("pass")
-    failed = AuditRecord(id="renyi", status="failed", reason="internal fault", seconds=1.5)
-    found = outcomes(result.model_copy(update={"audits": (*result.audits, failed)}))
+    stopped = AuditRecord(id="renyi", status="stopped", reason="internal fault", seconds=1.5)
+    found = outcomes(result.model_copy(update={"audits": (*result.audits, stopped)}))
     assert found["audit renyi"] == "error"
     assert not any(name.startswith("audit") for name in outcomes(result))
 

@@ -14,7 +14,8 @@ from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.answers import annotations
 from ldpaudit.reports.text.pieces import worst_first
 from ldpaudit.result import Check, PublicFacts, Question
-from ldpaudit.result.answers import WARNING, answer_word, is_warning, warned, warnings_of
+from ldpaudit.result.answers import answer_word, is_warning, warnings_of
+from ldpaudit.result.sentence import WARNING, Sentence
 
 REASON = "columns may lead back to a person: 1 of exact dates"
 WARNS = Check(
@@ -33,7 +34,7 @@ def single(build):
     """Return a result of which one check warns and all that decide are met."""
     one = build("pass")
     checks = (*(c for c in one.checks if (c.level, c.verdict) == ("error", "pass")), WARNS)
-    sentence = f"No violation found: every check is met.{warned(REASON)}"
+    sentence = str(Sentence("No violation found: every check is met", warning=REASON))
     return one.model_copy(update={"checks": checks, "sentence": sentence})
 
 
@@ -119,9 +120,11 @@ def test_the_banner_has_a_line_each_for_the_answer_the_warning_and_the_power():
         "nothing contradicts it; this audit would have noticed ε = 2. Warning in column a: b may "
         "lead back to a person. A violation is waived until 2030-01-01 by c: d."
     )
-    rest, power = wording.without_power(text)
-    assert power == "This audit would have noticed ε = 2."
-    left = "nothing contradicts it. A violation is waived until 2030-01-01 by c: d."
-    warning = "b may lead back to a person."
-    assert wording.without_warning(rest) == (left, "Warning in column a.", warning)
-    assert wording.without_warning("nothing. So.") == ("nothing. So.", "", "")
+    read = Sentence.read(text)
+    assert wording.power_line(read) == "This audit would have noticed ε = 2."
+    assert read.verdict == "nothing contradicts it. A violation is waived until 2030-01-01 by c: d."
+    lines = (("Warning in column a.", "B may lead back to a person."),)
+    assert wording.warning_lines(read) == lines
+    assert Sentence.read("nothing. So.") == Sentence("nothing. So.")
+    assert wording.power_line(Sentence("nothing")) == ""
+    assert wording.warning_lines(Sentence("nothing")) == ()

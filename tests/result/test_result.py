@@ -194,6 +194,12 @@ def earlier(name):
     return result | {"schema_version": "1.0"}
 
 
+def test_an_audit_that_an_earlier_version_called_failed_was_stopped() -> None:
+    stored = json.loads((STORED / "1.4.json").read_text(encoding="utf-8"))
+    stored["audits"][0]["status"] = "failed"
+    assert AuditResult.from_json(json.dumps(stored)).audits[0].status == "stopped"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_number_states_its_title_and_section(name):
     for part in PARTS:

@@ -22,6 +22,7 @@ from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, Mi
 from ldpaudit.estimators import neighbors as counts
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.work import tasks
 from ldpaudit.work.tasks import (
     Answer,
@@ -161,12 +162,13 @@ def test_a_cluster_gives_the_results_of_one_process(cluster, monkeypatch):
     monkeypatch.setattr(counts, "EXACT_PAIRS", 0)  # Cells, as for a large table …
     monkeypatch.setattr(counts, "MOST_AT_ONCE", 256)  # … in several tasks.
     release, truth = releases.table(1500)
+    plan = Plan(seed=5, queries="all", neighbors=60, threads=2)
+    terms = Terms(plan, only=["mechanism", "instance-loss"])
     results = [
         audit(
             read_release(release, truth=truth, coding=DeclaredCoding).release,
-            Plan(seed=5, queries="all", neighbors=60, threads=2),
-            only=["mechanism", "instance-loss"],
-            tasks=work,
+            terms,
+            terms.execution(tasks=work),
         ).model_dump()
         for work in (None, cluster)
     ]

@@ -8,7 +8,6 @@ from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
 from ldpaudit.audits.assumptions.noise import MOST_GROUPED, SEGMENT, WhiteNoise
 from ldpaudit.audits.assumptions.rows import (
-    BOUND,
     counted,
     equal_share,
     neighbour_bound,
@@ -202,7 +201,7 @@ def _neighbours(context: AuditContext) -> Iterator[Part]:
         return
     bound = neighbour_bound(context, counts, 1 - level)
     shown = Estimate.lower_bound(
-        BOUND,
+        stated.SHARED_NOISE,
         "What the noise of a neighbour reveals",
         bound.epsilon,
         level,

@@ -14,6 +14,7 @@ from ldpaudit.arrays import GOLDEN, stable_order
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, copies, partial_copies
+from ldpaudit.error_budget import WHITE_NOISE
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
 from ldpaudit.estimators.whiteness import (
     MIRRORED,
@@ -31,8 +32,6 @@ from ldpaudit.release import FloatArray, IndexArray, IntArray
 SUSPICIOUS: Final = 0.01
 # Up to this p-value it is asked what else explains a departure.
 _ASKED_AGAIN: Final = 0.05
-# Of the error probability, that of orders and groups; a learner has the rest.
-_SEEN: Final = 0.75
 _QUANTILES: Final = 64
 _FEW_VALUES: Final = 50
 # Columns by which rows are put in order and grouped, and rows of which an order is looked at.
@@ -332,10 +331,11 @@ def white_noise(context: AuditContext) -> WhiteNoise:
     known, findings, ordered = set(before(context)), [], False
     every_order, every_group = list(orders(context)), list(groups(context, MOST_GROUPED))
     seen: set[int] = set()
+    of_each = WHITE_NOISE["orders and groups"] / len(views(context))
     found_in = [
         (view, departure)
         for view in views(context)
-        for departure in white(view.outcomes, every_order, every_group, _SEEN / len(views(context)))
+        for departure in white(view.outcomes, every_order, every_group, of_each)
     ]
     # The file's order first, in all views: it shows whether released labels put rows in order.
     found_in.sort(key=lambda pair: (pair[1].where is not every_order[0], pair[1].p_value))
@@ -359,7 +359,7 @@ def white_noise(context: AuditContext) -> WhiteNoise:
             made.add(_place(departure))
         # What released labels explain would only be learnt again.
         seen.update(departure.columns if explained else ())
-    for blind, departure in _learnt(context, seen, 1 - _SEEN):
+    for blind, departure in _learnt(context, seen, WHITE_NOISE["learner"]):
         findings.append(NoiseFinding(departure, departure.p_value, departure.p_value, blind))
     findings.sort(key=lambda one: one.p_value)
     return WhiteNoise(tuple(one for one in _without_echoes(findings) if one.p_value < 1), ordered)

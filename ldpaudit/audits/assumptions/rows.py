@@ -15,6 +15,7 @@ from ldpaudit.audits.assumptions.noise import (
 )
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import copies
+from ldpaudit.error_budget import SHARED_NOISE
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
     merged,
@@ -245,9 +246,6 @@ def equal_share(context: AuditContext) -> float:
     return share if share >= _WORTH_SAYING else 0.0
 
 
-BOUND: Final = "mechanism.shared_noise_epsilon_lower"
-
-
 @remembered("rows.neighbours")
 def neighbour_counts(context: AuditContext) -> GuessCounts | None:
     """Return how often a neighbour's noise reveals the true label; None where none is shared."""
@@ -272,8 +270,10 @@ def neighbour_counts(context: AuditContext) -> GuessCounts | None:
 
 
 def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) -> EpsilonBound:
-    """Return the bound of ε at level 1 − alpha: half of alpha for seeing that noise is shared."""
+    """Return the bound of ε at level 1 − alpha; a part of it is for seeing that noise is shared."""
     # It must be seen among rows that differ in their true labels: those that do not may be one
     # person's, whose labels cannot differ, so that shared noise reveals nothing.
-    seen = noise_of(context).others() <= alpha / 2
-    return epsilon_lower(counts if seen else GuessCounts(counts.candidates, 0, 0), alpha / 2)
+    seen = noise_of(context).others() <= SHARED_NOISE.of(alpha, "seen")
+    if not seen:
+        counts = GuessCounts(counts.candidates, 0, 0)
+    return epsilon_lower(counts, SHARED_NOISE.of(alpha, "bound"))

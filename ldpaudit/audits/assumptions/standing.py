@@ -27,6 +27,7 @@ from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, 
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
+    SplitRows,
     release_only_evidence,
 )
 from ldpaudit.estimators.metric import fit_metric
@@ -76,13 +77,15 @@ def _test_groups(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEv
     every = len(chosen) == len(features)
     return release_only_evidence(
         metric.transform(features if every else features.take(rows[chosen])),
-        release.released[rows],
-        len(release.outputs),
-        context.halves()[rows],
+        SplitRows(
+            release.released[rows],
+            len(release.outputs),
+            context.halves()[rows],
+            ordered=release.numeric is not None,
+        ),
         rng=rng,
         point_rows=chosen,
         scores=None if scores is None else scores[rows],
-        ordered=release.numeric is not None,
         threads=context.plan.threads,
     )
 

@@ -47,10 +47,16 @@ from ldpaudit.estimators.instance_loss import (
 from ldpaudit.estimators.mean_loss import HeldOut, certified_mean_loss, claimed_mean_loss
 from ldpaudit.release import FloatArray
 from ldpaudit.result import Bound, Curve, Estimate, Histogram, Note
-from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.result.stated import (
+    EXCEEDANCE,
+    EXCEEDANCE_LEARNED,
+    FEATURE_BLIND,
+    INDEPENDENT,
+    MEAN_LOSS_LEARNED,
+    MEAN_LOSS_LOWER,
+)
 
 AUDIT_ID = "instance-loss"
-MEAN, EXCEEDANCE = "instance_loss.mean", "instance_loss.exceedance"
 _NEIGHBOURS = "Busa-Fekete et al. (2023), Theorem 6.6, with exact binomial intervals"
 _DUAL = "Busa-Fekete et al. (2023), Corollary 6.3; Nguyen, Wainwright & Jordan (2010), Eq. (9)"
 _QUANTILES = (50, 90, 99)
@@ -101,10 +107,10 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     learned, by = _Loss(other, modelled, neighborhoods(other, modelled), budget), "by neighbours in"
     mean, curve = next(learned.means()), learned.averaged
     curve = curve.model_copy(
-        update={"id": f"{EXCEEDANCE}_learned", "title": f"J(τ) {by} a learned metric"}
+        update={"id": EXCEEDANCE_LEARNED, "title": f"J(τ) {by} a learned metric"}
     )
     title = f"Mean loss E[ν], {by} a learned metric"
-    yield mean.model_copy(update={"id": f"{MEAN}_learned", "title": title})
+    yield mean.model_copy(update={"id": MEAN_LOSS_LEARNED, "title": title})
     yield curve
     yield from learned.bounds(curve)
 
@@ -277,14 +283,14 @@ class _Loss:
                 title, words = f"Loss, percentile {percent}", f"{percent} % of queries lose less"
                 found.append((f"quantile-{percent}", title, value, words))
         for name, title, value, words in found:
-            counted = name != "label_mean"
+            by_queries = name != "label_mean"
             yield Estimate.estimated(
                 f"instance_loss.{name}",
                 title,
                 float(value),
                 unit="nats",
-                n=len(self.asked.queries) if counted else None,
-                method=f"{words}; {self.method}" if counted else words,
+                n=len(self.asked.queries) if by_queries else None,
+                method=f"{words}; {self.method}" if by_queries else words,
                 assumptions=self.given,
                 reference=_NEIGHBOURS,
             )
@@ -309,8 +315,10 @@ class _Loss:
             )
 
     def _curve(self, identifier: str, title: str, what: str, shares: Exceedance) -> Curve:
-        bounded = shares.low is not None
-        at = "; at a τ between two points the bound at the next larger point holds" * bounded
+        low, level, at = None, None, ""
+        if shares.low is not None:
+            low, level = tuple(shares.low.tolist()), 1 - self.budget.total
+            at = "; at a τ between two points the bound at the next larger point holds"
         return Curve(
             id=identifier,
             title=title,
@@ -318,9 +326,9 @@ class _Loss:
             axis="share of people",
             x=tuple(shares.grid.tolist()),
             value=tuple(shares.value.tolist()),
-            low=tuple(shares.low.tolist()) if shares.low is not None else None,
-            side="lower" if bounded else None,
-            level=1 - self.budget.total if bounded else None,
+            low=low,
+            side=None if low is None else "lower",
+            level=level,
             x_label="privacy loss τ in nats",
             unit="proportion",
             n=shares.queries,
@@ -367,7 +375,7 @@ def _certified(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
     bound = certified_mean_loss(data, rng=context.rng("instance-loss", "certificate"))
     level, n = context.plan.confidence, len(bound.values)
     shown = Estimate.lower_bound(
-        "instance_loss.mean_lower",
+        MEAN_LOSS_LOWER,
         "Mean loss E[ν], certified",
         bound.at(1 - level),
         level,

@@ -67,7 +67,7 @@ class LossLabels:
     """Where the channel is from."""
 
     @property
-    def counted(self) -> tuple[IntArray, int]:
+    def neighbour_labels(self) -> tuple[IntArray, int]:
         """Labels that are counted among neighbours, and how many: true, an outsider's released."""
         if self.truth is None:
             return self.released, self.outputs
@@ -141,8 +141,10 @@ def scored_rows(context: AuditContext) -> IndexArray:
 
 
 def scores(context: AuditContext, target: Target, rows: IndexArray) -> FloatArray:
-    """Return class probabilities given the features, by the model of the second half."""
-    # ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
+    """Return class probabilities given the features, by the model of the second half.
+
+    ``rows``, int64 (r,): some of :func:`scored_rows`, in order. Returns float64 (r, K).
+    """
     if len(context.release) <= _SHARED_UP_TO:
         return cross_fitted_posterior(context, target)[rows]
     every = scored_rows(context)
@@ -198,7 +200,7 @@ def neighborhoods(context: AuditContext, labels: LossLabels) -> Neighborhoods:
     # rows.
     if len(context.release) < MIN_ROWS:
         raise InsufficientDataError(f"The privacy loss needs at least {MIN_ROWS} rows.")
-    plan, (codes, kinds) = context.plan, labels.counted
+    plan, (codes, kinds) = context.plan, labels.neighbour_labels
     index, queries = context.half(1), context.half(0)
     if plan.metric == "learned" and has_features(context):
         rows = context.rng("instance-loss", "learned").permutation(scored_rows(context))

@@ -95,13 +95,11 @@ def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
                 assumptions=("the number describes these people only",),
             )
             continue
+        count = sum(fold.correct for fold in run.folds) if measure is ACCURACY else None
+        method = f"{measure.method}{GIVEN}" if run.given_release else measure.method
+        reference = _REFERENCE if measure in GAINS else None
         yield score_estimate(
-            run,
-            measure,
-            confidence,
-            count=sum(fold.correct for fold in run.folds) if measure is ACCURACY else None,
-            method=measure.method + (GIVEN if run.given_release else ""),
-            reference=_REFERENCE if measure in GAINS else None,
+            run, measure, confidence, count=count, method=method, reference=reference
         )
     if run.fitted_n:
         measured = {"measure": "in_sample.accuracy", "column": "Accuracy in sample"}
@@ -123,12 +121,14 @@ def score_estimates(run: AttackRun, confidence: float) -> Iterator[Estimate]:
 
 
 def best_parts(runs: Sequence[AttackRun], confidence: float, possible: int = 1) -> Iterator[Part]:
-    """Yield accuracy and advantage of the strongest attack, corrected for choosing it."""
-    # The lower end is the largest lower bound, each at the error probability divided by the number
-    # of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
-    # bound, which needs no correction: the strongest attack's own bound is among them. Where one
-    # learns from the rows it guesses, all are bounded given what is released, so that chance does
-    # not decide which is the strongest.
+    """Yield accuracy and advantage of the strongest attack, corrected for choosing it.
+
+    The lower end is the largest lower bound, each at the error probability divided by the number
+    of attacks, or by ``possible`` where more could have run; the upper end is the largest upper
+    bound, which needs no correction: the strongest attack's own bound is among them. Where one
+    learns from the rows it guesses, all are bounded given what is released, so that chance does
+    not decide which is the strongest.
+    """
     attacks = [run for run in runs if run.uses_release]
     given = any(run.given_release for run in attacks)
     if given:
@@ -211,14 +211,13 @@ def _of_groups(
             f"{run.name}, chosen among {attacks} attacks, on {words}; on each of two folds, "
             f"error probability divided by {len(groups)} groups and {attacks} attacks"
         )
+        low = average(folds, lambda fold: measure.lower(fold, alpha))
+        high = average(folds, lambda fold: measure.upper(fold, alpha))
         yield Estimate.interval(
             score_id(score),
             f"{BEST_TITLE}, {score.title}",
             average(folds, measure.value),
-            (
-                average(folds, lambda fold: measure.lower(fold, alpha)),
-                average(folds, lambda fold: measure.upper(fold, alpha)),
-            ),
+            (low, high),
             confidence,
             score=score,
             unit="proportion",
@@ -255,15 +254,16 @@ def confidence_curve(run: AttackRun, confidence: float, attacks: int = 1) -> Cur
         low = sum(n / rows * chernoff_lower(right / n, n, tail) for n, right in folds if n)
         high = sum(n / rows * chernoff_upper(right / n, n, tail) for n, right in folds if n)
         points.append((rows, correct / rows, low, high))
-    last = points[-1][0]
+    guessed, value, lows, highs = zip(*points, strict=True)
+    last = guessed[-1]
     return Curve(
         id="attack.best.accuracy_by_confidence",
         title="Accuracy among the most confident guesses",
         kind="certified",
-        x=tuple(rows / last for rows, *_ in points),
-        value=tuple(value for _, value, _, _ in points),
-        low=tuple(low for *_, low, _ in points),
-        high=tuple(high for *_, high in points),
+        x=tuple(rows / last for rows in guessed),
+        value=value,
+        low=lows,
+        high=highs,
         side="two-sided",
         level=confidence,
         simultaneous=True,
@@ -286,14 +286,16 @@ def claim_parts(
     posterior: FloatArray | None,
     best: float = 0.0,
 ) -> Iterator[Part]:
-    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy."""
-    # The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape (n,
-    # k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
-    # accuracy.
-    # The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
-    # release unprotected, so with features that vary it is 1 and a note says why. Without any, the
-    # claimed channel is all there is, and the frequency of the most frequent label is bounded from
-    # above where true labels are known.
+    """Yield the ceilings of accuracy and advantage under the claim, and the bound on accuracy.
+
+    The channel is the claimed one, aligned with the release; ``posterior``, float64 of shape (n,
+    k), is P(y | x) for each row, from the features alone; ``best`` is the strongest attack's
+    accuracy.
+    The bound on every attack's accuracy is that of Rényi label privacy. The features leave a
+    release unprotected, so with features that vary it is 1 and a note says why. Without any, the
+    claimed channel is all there is, and the frequency of the most frequent label is bounded from
+    above where true labels are known.
+    """
     epsilon, k, truth = context.claim.epsilon, len(context.release.classes), context.release.truth
     if epsilon is not None:
         score = score_of("ceiling", "Ceiling of the claim", ADVANTAGE)

@@ -68,10 +68,12 @@ def run_each(
     run: Callable[[str, list[Attack]], T],
     blind: str | None = None,
 ) -> tuple[list[T], LeftOut]:
-    """Return what ``run`` gives for every attack that applies, and what did not run."""
-    # Where the audit ends early, what has run is kept.
-    # ``release``: what is learnt from. ``knowledge``: of each fold. ``run``: takes a name, and an
-    # attack for each fold. ``blind``: why attacks that learn from the rows they guess cannot run.
+    """Return what ``run`` gives for every attack that applies, and what did not run.
+
+    Where the audit ends early, what has run is kept.
+    ``release``: what is learnt from. ``knowledge``: of each fold. ``run``: takes a name, and an
+    attack for each fold. ``blind``: why attacks that learn from the rows they guess cannot run.
+    """
     left_out, given = LeftOut(), context.plan.attacks
     own, candidates = given_attacks(given), dict[str, list[Attack]]()
     for name in available_attacks(given):

@@ -32,6 +32,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import parts_within
+from ldpaudit.error_budget import PROOFS, PROOFS_OF_NUMBERS
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.consistency import (
     HELD_UP,
@@ -54,12 +55,13 @@ from ldpaudit.release import IndexArray, label_table
 from ldpaudit.result import Bound, Curve, Estimate, Note
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import (
+    CHANNEL_CONSISTENCY,
+    DECLARED_EPSILON,
     FEATURE_BLIND,
     INDEPENDENT,
     INSIDER,
-    INSIDER_SHARES,
     LATTICE,
-    LATTICE_SHARE,
+    MARGINAL_CONSISTENCY,
     NOT_DERIVED,
     OUTSIDER,
     RARE_CLASSES,
@@ -153,7 +155,7 @@ def exact_estimates(claim: Mechanism) -> Iterator[Estimate]:
     """Yield the exact numbers of a claimed mechanism; none where nothing is claimed."""
     if claim.epsilon is not None:
         yield Estimate.exact(
-            "mechanism.epsilon",
+            DECLARED_EPSILON,
             "Declared ε",
             claim.epsilon,
             axis="epsilon",
@@ -344,8 +346,8 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     found = lattice_evidence(numbers.truth[rows], numbers.released[rows], rng)
     if found is None:
         return
-    alpha, evidence = (1 - context.plan.confidence) * LATTICE_SHARE, found.bounds
-    bound = evidence.bound(alpha)
+    evidence = found.bounds
+    bound = evidence.bound(PROOFS_OF_NUMBERS.of(1 - context.plan.confidence, "lattice"))
     if claim.epsilon is not None and bound.epsilon > claim.epsilon:
         text = (
             "The digits of a released number reveal which noise was added: for "
@@ -406,7 +408,7 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             f"both ways round, corrected for {len(groups.tests)} groups"
         )
         # At the level at which it counts against a claim: other bounds have the rest.
-        bound = groups.bound(alpha * INSIDER_SHARES[SUBGROUPS])
+        bound = groups.bound(PROOFS.of(alpha, "subgroups"))
         own = SUBGROUPS, "True labels, groups of rows"
         shown = _bound(context, own, bound, words, None, NOT_DERIVED, UNSELECTED)
         yield Bound.of(shown, lambda level: groups.bound(level).epsilon)
@@ -499,7 +501,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             "simultaneous Clopper–Pearson intervals of the released labels' frequencies"
         )
         title = "Released shares against the declaration (p-value)"
-        yield _p_value(context, ("mechanism.marginal_consistency", title), p_values[0], words)
+        yield _p_value(context, (MARGINAL_CONSISTENCY, title), p_values[0], words)
     if context.release.truth is not None:
         counts = label_counts(context)
         test = channel_consistency(counts, channel.matrix, alpha)
@@ -515,7 +517,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             f"tests of {test.cells} entries of the channel, Bonferroni; each has half"
         )
         title = "Counts against the declared channel (p-value)"
-        names = ("mechanism.channel_consistency", title)
+        names = (CHANNEL_CONSISTENCY, title)
         yield _p_value(context, names, test.p_value, words)
         yield Estimate.lower_bound(
             "mechanism.inconsistent_entries",

@@ -24,6 +24,7 @@ from ldpaudit.audits.assumptions.standing import (
 from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, feature_dependence
+from ldpaudit.error_budget import ONE_HALF, PROOFS
 from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
@@ -43,7 +44,6 @@ from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
-from ldpaudit.result.stated import INSIDER, INSIDER_SHARES, SUBGROUPS
 
 SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
 # The share of a half on which the model is fitted; groups are chosen on its other rows.
@@ -164,10 +164,10 @@ def subgroup_doubt(context: AuditContext) -> Doubt | None:
     groups, limit = subgroup_evidence(context), context.claim.epsilon
     if isinstance(groups, str) or limit is None or rests_on_known(context) or not unknown(context):
         return None
-    level = (1 - context.plan.confidence) * INSIDER_SHARES[SUBGROUPS]
+    level = PROOFS.of(1 - context.plan.confidence, "subgroups")
     everyone, bound = insider_evidence(context), groups.bound(level).epsilon
     # At the level at which it counts against a claim, as the bound of groups is.
-    of_all = (1 - context.plan.confidence) * INSIDER_SHARES[INSIDER]
+    of_all = PROOFS.of(1 - context.plan.confidence, "insider")
     proven = 0.0 if everyone is None else everyone.bound(of_all).epsilon
     most = max(limit, proven)
     if bound <= most:
@@ -190,7 +190,7 @@ def _subgroups(context: AuditContext, without: tuple[int, ...]) -> Strongest[Bou
         cut = int(FITTED_SHARE * len(order))
         ranked = _ranking(context, order[: min(cut, _MOST_FITTED)], rng, without)
         choosing, tested = ranked(np.sort(order[cut:])), ranked(other)
-        tests += subgroup_tests(choosing, tested, labels, 0.5, rng)
+        tests += subgroup_tests(choosing, tested, labels, ONE_HALF, rng)
     return Strongest(tests)
 
 

@@ -32,8 +32,8 @@ from ldpaudit.audits.renyi.curves import (
 )
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.renyi import (
+    AUDITED_ORDERS,
     FEWEST_ROWS,
-    ORDERS,
     TUNING_SHARE,
     Scores,
     bounds_on,
@@ -44,7 +44,11 @@ from ldpaudit.estimators.renyi import (
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 from ldpaudit.result import Curve, Note
-from ldpaudit.result.stated import FEATURE_BLIND, INDEPENDENT
+from ldpaudit.result.stated import (
+    FEATURE_BLIND,
+    INDEPENDENT,
+    RELEASE_CURVE,
+)
 
 # With fewer rows neither half has enough to fit a model and to bound a divergence.
 _MIN_ROWS = 400
@@ -181,10 +185,12 @@ def worst_pair(
     labels = frequent[counts[frequent] >= FEWEST_ROWS]
     labels = labels if len(labels) > 1 else labels[:0]
     sides = [test.scores(pair) for pair in _single_pairs(labels, k)]
+    points = [renyi_points(scores, orders) for scores in sides]
+    errors = [calibration_error(scores) for scores in sides]
     return _WorstPair(
         bounds=tuple(families[c][i] for i, c in enumerate(chosen)),
-        points=largest_points([renyi_points(scores, orders) for scores in sides]),
-        calibration=max((calibration_error(scores) for scores in sides), default=None),
+        points=largest_points(points),
+        calibration=max(errors, default=None),
         rows=len(test.labels),
         pairs=tuple(finalists[c] for c in chosen),
         estimated_labels=len(labels),
@@ -207,7 +213,6 @@ def _single_pairs(labels: IndexArray, k: int) -> list[_Pair]:
     return [_Pair(one[a], one[b]) for a in labels for b in labels if a != b]
 
 
-RELEASE = "renyi.release"
 # Held-out rows that bounds are taken on; more are sampled.
 _MOST_HELD_OUT = 120_000
 _TITLE = "Released rows of two labels"
@@ -233,13 +238,13 @@ def _of_release(context: AuditContext) -> Iterator[Part]:
     channel = measured_channel(labels[fitting], release.released[fitting], k, m)
     context.progress.step("bounding Rényi divergences of the release")
     joint = GuessedRows(posterior * channel.T[release.released[held]], labels[held], prior)
-    worst = worst_pair(joint, ORDERS, rng=context.rng(AUDIT_ID, "release"))
-    yield certified_curve(RELEASE, _TITLE, worst, context.plan.confidence, _words(worst))
-    yield from bounds_of_orders(RELEASE, worst.bounds)
+    worst = worst_pair(joint, AUDITED_ORDERS, rng=context.rng(AUDIT_ID, "release"))
+    yield certified_curve(RELEASE_CURVE, _TITLE, worst, context.plan.confidence, _words(worst))
+    yield from bounds_of_orders(RELEASE_CURVE, worst.bounds)
     unseen = k - worst.estimated_labels
     given = f"{unseen} labels with fewer rows are no farther from the others than those compared"
     estimate = estimated_curve(
-        RELEASE,
+        RELEASE_CURVE,
         _TITLE,
         worst,
         "Donsker–Varadhan form with a model's log-odds, the largest over ordered pairs of "
@@ -247,12 +252,12 @@ def _of_release(context: AuditContext) -> Iterator[Part]:
         (given,) if unseen else (),
     )
     names = "model behind the Rényi estimates", "released rows"
-    yield from support_estimates(RELEASE, names, worst)
+    yield from support_estimates(RELEASE_CURVE, names, worst)
     if estimate is not None:
         titles = "that the estimated curve implies", "by the estimated curve"
         which = "the estimated Rényi curve"
         yield estimate
-        yield from curve_consequences(context, estimate, RELEASE, which, titles, estimate.n)
+        yield from curve_consequences(context, estimate, RELEASE_CURVE, which, titles, estimate.n)
     declared = aligned_channel(context)
     if declared is not None and not feature_dependence(context) and has_features(context):
         features = GuessedRows(posterior, labels[held], prior)
@@ -292,16 +297,19 @@ def _if_claim_holds(
     """Return the features' own curve, and its sum with the exact one of the claimed channel."""
     # D_α(T[y]‖T[y']) is added for the bound's own pairs; in a group of labels the pair with the
     # least divergence of the channel counts.
-    worst = worst_pair(features, ORDERS, rng=context.rng(AUDIT_ID, "features"))
+    worst = worst_pair(features, AUDITED_ORDERS, rng=context.rng(AUDIT_ID, "features"))
     words = f"the features alone, released label unseen; {_words(worst)}"
-    names, level = (f"{RELEASE}.features", "Features of two labels"), context.plan.confidence
+    names, level = (
+        (f"{RELEASE_CURVE}.features", "Features of two labels"),
+        context.plan.confidence,
+    )
     alone = certified_curve(*names, worst, level, words)
     total = []
     for order, value, pair in zip(alone.x, alone.value, worst.pairs, strict=True):
         between = channel.divergences(order)[np.ix_(classes[pair.left], classes[pair.right])]
         total.append(value + float(between.min()))
     claimed = {
-        "id": f"{RELEASE}.if_claim_holds",
+        "id": f"{RELEASE_CURVE}.if_claim_holds",
         "title": "Claimed channel and features together",
         "kind": "estimated",
         "value": tuple(total),

@@ -92,8 +92,10 @@ def certified_curve(
 def estimated_curve(
     identifier: str, title: str, measured: Measured, method: str, given: tuple[str, ...] = ()
 ) -> Curve | None:
-    """Return the estimates at the orders that the rows support, None where there are none."""
-    # ``given`` are assumptions beyond those of every estimate.
+    """Return the estimates at the orders that the rows support, None where there are none.
+
+    ``given`` are assumptions beyond those of every estimate.
+    """
     supported = [point for point in measured.points if point.supported]
     if not supported:
         return None
@@ -122,8 +124,10 @@ def bounds_of_orders(identifier: str, bounds: Sequence[RenyiBound]) -> Iterator[
 def support_estimates(
     identifier: str, names: tuple[str, str], measured: Measured
 ) -> Iterator[Estimate]:
-    """Yield how far the rows support estimates, and how well the model is calibrated."""
-    # ``names`` say what the model is, and which rows they are.
+    """Yield how far the rows support estimates, and how well the model is calibrated.
+
+    ``names`` say what the model is, and which rows they are.
+    """
     if measured.calibration is not None:
         yield Estimate.estimated(
             f"{identifier}.calibration_error",
@@ -168,9 +172,11 @@ def curve_consequences(
     words: tuple[str, str],
     n: int | None = None,
 ) -> tuple[Estimate, ...]:
-    """Return the (ε, δ) and the bound on attacks' accuracy that an estimated curve implies."""
-    # Nothing where the curve ends early. ``words`` name the curve in the title of ε and in the
-    # title of the bound, ``which`` in the methods.
+    """Return the (ε, δ) and the bound on attacks' accuracy that an estimated curve implies.
+
+    Nothing where the curve ends early. ``words`` name the curve in the title of ε and in the
+    title of the bound, ``which`` in the methods.
+    """
     if curve.x[-1] < _LEAST_TOP_ORDER:
         return ()
     share = float(np.bincount(context.truth).max() / len(context.truth))
@@ -216,8 +222,10 @@ def dp_epsilon(orders: Sequence[float], values: Sequence[float], delta: float = 
 
 
 def at_or_above(curve: Curve, order: float) -> float:
-    """Return the value at the first order at or above ``order``, ∞ beyond the curve."""
-    # D_α grows with α, so that is an upper estimate of D at ``order``.
+    """Return the value at the first order at or above ``order``, ∞ beyond the curve.
+
+    D_α grows with α, so that is an upper estimate of D at ``order``.
+    """
     return next(
         (v for x, v in zip(curve.x, curve.value, strict=True) if x >= order - 1e-9), math.inf
     )

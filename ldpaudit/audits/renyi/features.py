@@ -27,7 +27,7 @@ from ldpaudit.device import device_for
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.discriminators import fit_strongest, kinds_for
 from ldpaudit.estimators.renyi import (
-    ORDERS,
+    AUDITED_ORDERS,
     Scores,
     bounds_on,
     calibration_error,
@@ -148,10 +148,12 @@ _PLUGGED_IN = "the estimated divergence of synthetic from true features is not t
 
 
 def double_rr_curves(context: AuditContext, compared: Iterable[Part]) -> Iterator[Part]:
-    """Yield the curves of the claimed double randomized response; nothing for other claims."""
-    # ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α)
-    # only the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label
-    # (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
+    """Yield the curves of the claimed double randomized response; nothing for other claims.
+
+    ``compared``: what was found of synthetic features. Without the estimated divergence Δ̂(α)
+    only the floor is known. Where synthetic rows have labels, Δ̂ is between rows of one label
+    (Theorem 7.1); else it is from a label's true rows to all synthetic ones.
+    """
     claim = context.claim.offers(SyntheticFeatures)
     if claim is None or claim.noise == 0:
         return
@@ -167,8 +169,8 @@ def double_rr_curves(context: AuditContext, compared: Iterable[Part]) -> Iterato
         title="Floor: the label alone, dummy features",
         kind="exact",
         axis="divergence",
-        x=ORDERS,
-        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in ORDERS),
+        x=AUDITED_ORDERS,
+        value=tuple(claim.conditional_rdp_floor(alpha) for alpha in AUDITED_ORDERS),
         x_label=X_LABEL,
         unit="nats",
         method="the label alone, with dummy features, reveals at least this at the declared "
@@ -280,7 +282,7 @@ def _of_label(context: AuditContext, sides: _Sides, label: int, labels: int) -> 
     )
     scores = Scores(model.log_ratio(p[half_p:]), model.log_ratio(q[half_q:]))
     tuning, test = split_scores(scores, rng=rng)
-    points, bounds = renyi_points(test, ORDERS), bounds_on(tuning, test, ORDERS)
+    points, bounds = renyi_points(test, AUDITED_ORDERS), bounds_on(tuning, test, AUDITED_ORDERS)
     return Measured(bounds, points, calibration_error(test), len(test.p) + len(test.q))
 
 
@@ -301,12 +303,10 @@ def _compared(
 ) -> Iterator[Part]:
     """Yield the divergence of the farthest label: its bound, and its estimate."""
     chosen = most_promising([one.bounds for one in results])
-    measured = Measured(
-        tuple(results[c].bounds[i] for i, c in enumerate(chosen)),
-        largest_points([one.points for one in results]),
-        max(one.calibration or 0.0 for one in results),
-        sum(one.rows for one in results),
-    )
+    bounds = tuple(results[c].bounds[i] for i, c in enumerate(chosen))
+    points = largest_points([one.points for one in results])
+    calibration = max(one.calibration or 0.0 for one in results)
+    measured = Measured(bounds, points, calibration, sum(one.rows for one in results))
     doubts = (_UNSEEN,) if sides.doubt is None else (_UNSEEN, sides.doubt)
     others = f"{left_out} labels that were not compared are no farther from their synthetic rows"
     made = "synthetic rows of the same label" if sides.labelled else "all synthetic rows"

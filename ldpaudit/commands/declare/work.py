@@ -41,12 +41,13 @@ _UNSAID: Final = "Say what made the labels: --mechanism NAME with --epsilon or -
 
 @dataclass(frozen=True)
 class Declared(Told):
-    """What a file, by its base ``name``, declares after the command."""
+    """What a file, by its base ``name``, declares after the command.
 
-    # ``claim`` is None where it declares nothing. ``columns`` are the mechanisms of each private
-    # column alone, ``whole`` that of all together, where there are several. ``written``: the files
-    # that were written, none where it was only shown, or declared so already. ``left``: columns
-    # that the released ones seem to have been made from, by their places.
+    ``claim`` is None where it declares nothing. ``columns`` are the mechanisms of each private
+    column alone, ``whole`` that of all together, where there are several. ``written``: the files
+    that were written, none where it was only shown, or declared so already. ``left``: columns
+    that the released ones seem to have been made from, by their places.
+    """
 
     request: DeclareRequest
     name: str
@@ -166,11 +167,13 @@ def _before(
 def _named_columns(
     request: DeclareRequest, shared: Mapping[str, Any], names: Sequence[str]
 ) -> tuple[LabelOptions, ...]:
-    """Return the private columns that the options name, each with what they say of it alone."""
-    # What is ``shared``, said of no column in particular, holds for each that has nothing of its
-    # own. Without ``--label`` a table of channels names the columns. ``names``: the columns of the
-    # file; a name that holds a colon is one of them, and so is what sdcMicro calls the released
-    # one.
+    """Return the private columns that the options name, each with what they say of it alone.
+
+    What is ``shared``, said of no column in particular, holds for each that has nothing of its
+    own. Without ``--label`` a table of channels names the columns. ``names``: the columns of the
+    file; a name that holds a colon is one of them, and so is what sdcMicro calls the released
+    one.
+    """
     columns = [LabelOptions(label=w) if w in names else parse_label(w) for w in request.label]
     if not columns and request.claim.channel is not None:
         tables = column_channels(request.claim.channel, request.by, request)

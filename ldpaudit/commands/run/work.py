@@ -38,9 +38,10 @@ from ldpaudit.reports.text.wording import (
     waiver_line,
 )
 from ldpaudit.result import AuditResult, Check, Profile
-from ldpaudit.result.answers import WARNING, is_warning, warnings_of
+from ldpaudit.result.answers import is_warning, warnings_of
 from ldpaudit.result.harmless import one_line
 from ldpaudit.result.public import public
+from ldpaudit.result.sentence import WARNING
 from ldpaudit.terminal import GITHUB, others_read, progress_on_terminal, say, stream, words_only
 from ldpaudit.work.documents import as_json
 from ldpaudit.work.files import WholeFiles, write_all
@@ -65,10 +66,12 @@ def run_and_write(
     profile: Profile = "internal",
     details: bool = False,
 ) -> AuditResult:
-    """Audit, write the result and the reports, and print the summary."""
-    # ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
-    # the reports are for, ``details`` whether the log of a service may show what was found.
-    # Ctrl-C ends the audit early: what is finished is written.
+    """Audit, write the result and the reports, and print the summary.
+
+    ``status`` gives the exit status of a result, which some formats repeat; ``profile`` is whom
+    the reports are for, ``details`` whether the log of a service may show what was found.
+    Ctrl-C ends the audit early: what is finished is written.
+    """
     for name in outputs.asked:
         check_format(name, profile)
     # The page for insiders shows nothing of what is known to everybody; a stored result may later
@@ -149,9 +152,11 @@ def _places(result: AuditResult, policy: object) -> dict[str, Place]:
 
 
 def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -> Iterator[Said]:
-    """Yield the decision and the exit status, for the service that runs the command."""
-    # On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
-    # and what was measured.
+    """Yield the decision and the exit status, for the service that runs the command.
+
+    On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
+    and what was measured.
+    """
     status = around.exit_status(result)
     ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
     if os.environ.get(GITHUB) != "true":
@@ -206,8 +211,10 @@ SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 def said_of(
     result: AuditResult, *, quiet: bool, typed: Mapping[str, str] | None = None
 ) -> Iterator[Said]:
-    """Yield the decision, the verdict, what to do next and the checks; quiet: in one line."""
-    # ``typed``: what stands for a result's placeholders in commands, as it was typed.
+    """Yield the decision, the verdict, what to do next and the checks; quiet: in one line.
+
+    ``typed``: what stands for a result's placeholders in commands, as it was typed.
+    """
     steps = []
     for step in result.next_steps:
         before, command, rest = step.partition(_PROGRAM)

@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 from scipy.special import betainc, betaincc
 from scipy.stats import binom, chi2
 
+from ldpaudit.error_budget import RARE_CLASS
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
 from ldpaudit.estimators.epsilon.pooled import noise_p_value
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
@@ -21,8 +22,6 @@ MOST_PEOPLE: Final = 50  # a class with more people is large enough for the boun
 HELD_UP: Final = 0.05  # an honest release is held up by its rare classes at most this often
 # And accused of a violation at most this often: so few people are asked about in many releases.
 ACCUSED: Final = 0.01
-# The share of a class's error probability that its usual output has; the others share the rest.
-_OWN: Final = 0.8
 
 
 @dataclass(frozen=True)
@@ -187,7 +186,7 @@ class RareClass:
     @property
     def can_be_seen(self) -> bool:
         """Whether a full disclosure would be noticed, were there no other rare class."""
-        return self.all_alike <= HELD_UP * _OWN
+        return self.all_alike <= RARE_CLASS.of(HELD_UP, "unchanged")
 
 
 @dataclass(frozen=True)
@@ -244,8 +243,9 @@ def rare_classes(
         return None
     n, seen, places = sizes[rare, None], counts[rare], np.arange(rare.size)
     claimed = np.clip(_allowed(counts, channel, epsilon)[rare] + _ROUNDING, 0.0, 1.0)
-    weights = np.full(seen.shape, (1 - _OWN) / max(seen.shape[1] - 1, 1))
-    weights[places, usual[rare]] = _OWN
+    of_each = RARE_CLASS["other outputs"] / max(seen.shape[1] - 1, 1)
+    weights = np.full(seen.shape, of_each)
+    weights[places, usual[rare]] = RARE_CLASS["unchanged"]
     chances = np.asarray(binom.sf(seen - 1, n, claimed))
     surprise = chances / weights
     # The probability of a tail, for each class and output, that is as unlikely as the least likely.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from scipy.special import betaincinv
 from scipy.stats import binom
 
+from ldpaudit.error_budget import GUESSES
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 
@@ -43,8 +44,8 @@ def epsilon_lower(counts: GuessCounts, alpha: float, delta: float = 0.0) -> Epsi
     """Return the lower bound of a randomizer's ε at level 1 − alpha, under (ε, δ)-DP.
 
     With s = a + b, a ≤ e^ε b + δ·sides/2 reads a/s ≤ q + d(1 − q), q = e^ε/(1 + e^ε) and
-    d = δ·sides/(2s); s is bounded from below by Clopper–Pearson at a tenth of alpha. N candidates
-    support at most about log N.
+    d = δ·sides/(2s); s is bounded from below by Clopper–Pearson at its share of alpha, a tenth. N
+    candidates support at most about log N.
     """
     share, spent = _delta_share(counts, alpha, delta)
     if counts.guesses == 0 or share >= 1:
@@ -77,5 +78,6 @@ def _delta_share(counts: GuessCounts, alpha: float, delta: float) -> tuple[float
     """Return an upper bound of d = δ·sides/(2s), and the error probability that it costs."""
     if delta == 0:
         return 0.0, 0.0
-    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, 0.1 * alpha))
-    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), 0.1 * alpha
+    spent = GUESSES.of(alpha, "made")
+    guessed = float(clopper_pearson_lower(counts.guesses, counts.candidates, spent))
+    return (delta * counts.sides / (2 * guessed) if guessed > 0 else math.inf), spent

@@ -12,10 +12,10 @@ from functools import partial
 import numpy as np
 from scipy.optimize import brentq
 
+from ldpaudit.error_budget import GROUPS, ONE_HALF
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.epsilon.strongest import (
     CANDIDATES,
-    CHOSEN_SHARE,
     BoundDesign,
     betraying,
     design_bounds,
@@ -169,7 +169,7 @@ class Claimed:
             top = next((t for t in sorted(CANDIDATES) if t >= share), 0.5)
             clear, inside = min(share / top, 1.0), np.floor(rows * top / 2).astype(np.int64)
             mixed = (1 - clear) * one + clear * clear_one
-            return self._finder(inside, mixed)(mixed, alpha / 2 * CHOSEN_SHARE)
+            return self._finder(inside, mixed)(mixed, GROUPS.of(alpha * ONE_HALF, "chosen"))
 
         return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
 

@@ -9,6 +9,7 @@
 # on the features, where the released label may follow the features whatever the true label is.
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from ldpaudit.arrays import HalfArray
+from ldpaudit.error_budget import ONE_HALF, RELEASE_ALONE, SCORES
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method, Strongest, two_sided_epsilon
 from ldpaudit.estimators.epsilon.strongest import expected_bound
@@ -23,7 +25,6 @@ from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 
 SMALLEST_HALF = 200  # rows that a half must have for its groups to be worth testing
-SCORE_SHARE = 0.85  # of the error probability, for score groups where balls are tested too
 SMALLEST_GROUP = 32
 _DESIGN_ALPHA = 0.01
 # Rows of a half that balls are chosen on; all rows of the other half are counted.
@@ -34,16 +35,27 @@ class ReleaseOnlyEvidence(Strongest[GroupTest]):
     """The tests of a release without true labels."""
 
 
+@dataclass(frozen=True, eq=False)
+class SplitRows:
+    """The n rows of a release, in two random halves."""
+
+    released: IntArray
+    """Int32 array of shape (n,): output codes below ``outputs``."""
+    outputs: int
+    """How many outputs there are."""
+    halves: HalfArray
+    """Int8 array of shape (n,): 0 or 1, a random split of the rows."""
+    ordered: bool = False
+    """Whether outputs are numbers in their order: then low and high ones are told apart too."""
+
+
 def release_only_evidence(
     points: Float32Array | None,
-    released: IntArray,
-    n_outputs: int,
-    halves: HalfArray,
+    rows: SplitRows,
     *,
     rng: np.random.Generator,
     point_rows: IndexArray | None = None,
     scores: FloatArray | None = None,
-    ordered: bool = False,
     threads: int = 1,
 ) -> ReleaseOnlyEvidence:
     """Find groups on one half of the rows, count them on the other, both ways round.
@@ -56,17 +68,13 @@ def release_only_evidence(
     points : float32 array of shape (p, d) or None
         Features in a space where near rows are alike; a map fitted without labels. None: groups by
         scores only.
-    released : int32 array of shape (n,)
-        Output codes below ``n_outputs``.
-    halves : int8 array of shape (n,)
-        0 or 1: a random split of the rows.
+    rows : SplitRows
+        The released labels of the n rows, and their halves.
     point_rows : int64 array of shape (p,), optional
         The rows that ``points`` belong to, chosen without labels; all by default.
     scores : float64 array of shape (n, m), optional
         P(output | x) for each row from a model fitted without its own half. How good the model is
         matters for the strength of the bound, not for its validity.
-    ordered : bool
-        Whether outputs are numbers in their order: then low and high ones are told apart too.
 
     References
     ----------
@@ -77,24 +85,27 @@ def release_only_evidence(
     """
     if points is None and scores is None:
         raise InputError("The release-only bound must have points or scores.")
+    released, halves = rows.released, rows.halves
     if min(np.sum(halves == 0), np.sum(halves == 1)) < SMALLEST_HALF:
         raise InsufficientDataError(
             f"The release-only bound must have at least {2 * SMALLEST_HALF} rows, "
             f"got {len(released)}."
         )
     tests: list[GroupTest] = []
-    rows = [np.flatnonzero(halves == half) for half in (0, 1)]
     if scores is not None:
-        share = 0.5 if points is None else 0.5 * SCORE_SHARE
-        for mine in rows:
-            tests += _score_tests(scores[mine], released[mine], share, rng, ordered)
+        share = ONE_HALF if points is None else RELEASE_ALONE.of(ONE_HALF, "scores")
+        for half in (0, 1):
+            mine = np.flatnonzero(halves == half)
+            tests += _score_tests(scores[mine], released[mine], share, rng, rows.ordered)
     if points is not None:
-        share = 0.5 if scores is None else 0.5 * (1 - SCORE_SHARE)
+        share = ONE_HALF if scores is None else RELEASE_ALONE.of(ONE_HALF, "balls")
         some = np.arange(len(released)) if point_rows is None else point_rows
-        rows, codes = [np.flatnonzero(halves[some] == half) for half in (0, 1)], released[some]
-        for mine, other in (rows, rows[::-1]):
+        sides, codes = [np.flatnonzero(halves[some] == half) for half in (0, 1)], released[some]
+        for mine, other in (sides, sides[::-1]):
             found, tested = ((points[part], codes[part]) for part in (mine, other))
-            table, means, method = _ball_table(found, tested, n_outputs, ordered, rng, threads)
+            table, means, method = _ball_table(
+                found, tested, rows.outputs, rows.ordered, rng, threads
+            )
             sampled = _MOST_DESIGNED if len(mine) > _MOST_DESIGNED else None
             tests.append(GroupTest(table, means, share, "anchors", method, sampled=sampled))
     return ReleaseOnlyEvidence(tuple(tests))
@@ -104,7 +115,6 @@ def _score_tests(
     scores: FloatArray, released: IntArray, share: float, rng: np.random.Generator, ordered: bool
 ) -> Iterator[GroupTest]:
     """Choose groups on a fifth of one half's rows, and test them on its others."""
-    # A fifth of the error probability is for groups of half as many rows.
     shuffled, cut = rng.permutation(len(scores)), int(0.2 * len(scores))
     chosen, tested = np.sort(shuffled[:cut]), np.sort(shuffled[cut:])
     options = []
@@ -117,13 +127,13 @@ def _score_tests(
         ]
     _, method, step, means, thresholds, usual = max(options, key=lambda option: option[0])
     last = np.maximum(np.isfinite(thresholds).sum(axis=1) - 1, 0)
-    for inward, part in ((0, 0.8), (2, 0.2)):
+    for inward, size in ((0, "large"), (2, "small")):
         # A group that was left out stays out.
         smaller = np.where(step > last, step, np.minimum(step + inward, last))
         least = thresholds[np.arange(len(step)), smaller]
         assigned = assign(merged(scores[tested], means, 1.0), usual, least)
         table = _table(assigned, released[tested], len(step), len(means))
-        yield GroupTest(table, means, share * part, "scores", method)
+        yield GroupTest(table, means, SCORES.of(share, size), "scores", method)
 
 
 def _table(assigned: IntArray, released: IntArray, groups: int, outputs: int) -> IndexArray:
@@ -263,8 +273,10 @@ def _ball_table(
     rng: np.random.Generator,
     threads: int,
 ) -> tuple[IndexArray, IntArray, Method]:
-    """Count other rows in the balls that were best among nested ones around random rows."""
-    # Of many rows a sample is looked at, and 256 anchors in it; all rows of ``tested`` count.
+    """Count other rows in the balls that were best among nested ones around random rows.
+
+    Of many rows a sample is looked at, and 256 anchors in it; all rows of ``tested`` count.
+    """
     points, released = found
     rows = rng.permutation(len(points))[:_MOST_DESIGNED]
     origin = points[rows].mean(axis=0, dtype=np.float64).astype(np.float32)

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import chi2
 
+from ldpaudit.error_budget import EVENTS, GROUPS, ODDS_RATIO, STRONGEST
 from ldpaudit.estimators.epsilon.bounds import (
     CountTable,
     EpsilonBound,
@@ -29,12 +30,9 @@ from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, label_
 
 METHODS = ("accuracy", "two-sided")
 SELECTED = ("odds-ratio",)  # for rows that were selected by their released label
-PRIMARY_SHARE = 0.9
 DESIGN_ALPHA = 0.05
 PILOT_SHARE = 0.1  # of the rows, spent without a claim on learning what to prefer
 PILOT_ALPHA = 3e-3  # designs are compared at it then: an event that is rare in few rows is unsure
-SHARES = (0.0, 0.02, 0.1, 0.5)  # of alpha, for how often the event happens in the other group
-_SELECTED_SHARE = 0.025  # for the odds ratio, which replaces both methods
 _KEPT_SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
 _MOST_OUTPUTS = 64
 _FINALISTS = 6  # plans compared by their exact bounds, the best of all by an approximation
@@ -232,8 +230,8 @@ def best_event(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[Ev
     order = np.argsort(-ratios, axis=1, kind="stable")
     hits = np.cumsum(np.take_along_axis(hits, order[None], axis=2), axis=2)[::-1, :, :-1]
     single = (member.sum(axis=2) == 1).all(axis=0)[:, None]
-    for share in SHARES:
-        pairs: Any = -np.inf if share < SHARES[-1] else _expected_rates(hits, rows[::-1], alpha)
+    for share in EVENTS:
+        pairs: Any = -np.inf if share < EVENTS[-1] else _expected_rates(hits, rows[::-1], alpha)
         values = np.where(single, _expected_event(hits, rows[::-1], share, alpha), pairs)
         place, last = np.unravel_index(values.argmax(), values.shape)
         if values[place, last] > best[1] + 1e-9:
@@ -347,11 +345,15 @@ def design_bounds(
     pair, by_event = best_event(sizes, channel, alpha)
     odds = odds_ratio_plan(sizes, channel)
     primary, other = METHODS if by_accuracy >= by_event else METHODS[::-1]
-    weights = {primary: PRIMARY_SHARE, other: 1 - PRIMARY_SHARE, "odds-ratio": _SELECTED_SHARE}
+    weights = {
+        primary: STRONGEST["primary"],
+        other: STRONGEST["other"],
+        "odds-ratio": ODDS_RATIO,
+    }
     if all(map(np.array_equal, vars(pair).values(), vars(odds).values())):
         weights["odds-ratio"] = weights["two-sided"]
     else:
-        weights[other] -= _SELECTED_SHARE
+        weights[other] -= ODDS_RATIO
     return BoundDesign(plan, pair, odds, primary, weights)
 
 
@@ -455,7 +457,6 @@ def _symmetric(pilot: CountTable) -> FloatArray | None:
 
 CANDIDATES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)  # from either end
 FIXED = (0.03, 0.1, 0.3)  # shares of rows that are tested whatever the rows say
-CHOSEN_SHARE = 0.7  # of the error probability, for the chosen group; the fixed ones have the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -509,7 +510,7 @@ def subgroup_tests(
     fixed = edges(FIXED) if labels[0] <= 64 else []
     tests = []
     for edge in (best, *fixed):
-        part = CHOSEN_SHARE if edge is best else (1 - CHOSEN_SHARE) / len(fixed)
+        part = GROUPS["chosen"] if edge is best else GROUPS["fixed"] / len(fixed)
         counts = counted(tested, edge)
         presumed = presumed_channel(counted(choosing, edge))
         design = design_bounds(class_counts(counts), presumed, PILOT_ALPHA)

@@ -200,9 +200,10 @@ MIN_ROWS = 40  # with fewer rows in a fold no difference is given
 
 @dataclass(frozen=True)
 class Interval:
-    """A difference with its two-sided interval and the interval's own level."""
+    """A difference with its two-sided interval and the interval's own level.
 
-    # ``n`` rows are behind it.
+    ``n`` rows are behind it.
+    """
 
     value: float
     low: float

@@ -27,18 +27,19 @@ def line_figure(
         Line(shown(name, 80), tuple(x for x, _ in points), tuple(y for _, y in points), dash)
         for dash, (name, points) in zip(LINE_DASHES[:4], curves, strict=False)
     ]
-    courses = [
-        f"{name}: from {exactly(ends[0][1])} at {exactly(ends[0][0])} to {exactly(ends[-1][1])} at "
-        f"{exactly(ends[-1][0])}"
-        for name, ends in curves
-    ]
+
+    def point(at: tuple[float, float]) -> str:
+        return f"{exactly(at[1])} at {exactly(at[0])}"
+
+    courses = [f"{name}: from {point(ends[0])} to {point(ends[-1])}" for name, ends in curves]
     description = f"{axes[1]} against {axes[0]}, {kind}. {'; '.join(courses)}."
     body = [
         (exactly(x), exactly(y), shown(name, 60))
         for name, points in curves
         for x, y in thinned(points, MOST_TABLE_ROWS)
     ]
-    remark = SOME_POINTS if len(body) < sum(len(points) for _, points in curves) else ""
+    every = sum(len(points) for _, points in curves)
+    remark = SOME_POINTS if len(body) < every else ""
     table = Table((*axes, "Curve"), tuple(body), remark)
     if len(curves) == 1:
         table = Table(axes, tuple(row[:2] for row in body), remark)

@@ -66,8 +66,10 @@ def frontier_figure(
     references: tuple[Rule | None, Rule | None],
     table: Table,
 ) -> Figure | None:
-    """Return a chart of paths through two numbers, at most :data:`MOST_LINES`; None without any."""
-    # ``references`` are a vertical and a horizontal line to compare with.
+    """Return a chart of paths through two numbers, at most :data:`MOST_LINES`; None without any.
+
+    ``references`` are a vertical and a horizontal line to compare with.
+    """
     paths = [path for path in paths if path.spots]
     if not paths:
         return None

@@ -61,10 +61,11 @@ _PAIRED_NUMBERS: Final = (
 
 @dataclass(frozen=True)
 class Side:
-    """One release of a comparison: its result, and in memory only what was guessed right."""
+    """One release of a comparison: its result, and in memory only what was guessed right.
 
-    # ``utility`` has the scores of a model trained on it; ``paired``: whether its rows can be
-    # paired with those of the first release.
+    ``utility`` has the scores of a model trained on it; ``paired``: whether its rows can be
+    paired with those of the first release.
+    """
 
     letter: str
     result: AuditResult
@@ -91,8 +92,10 @@ def _scores(result: AuditResult, section: str, measure: str) -> dict[str, Estima
 
 
 def all_differences(sides: Sequence[Side], confidence: float) -> tuple[Difference, ...]:
-    """Return the differences of every release against the first."""
-    # All differences of the family hold together at ``confidence``, in (0, 1).
+    """Return the differences of every release against the first.
+
+    All differences of the family hold together at ``confidence``, in (0, 1).
+    """
     first, *others = sides
     family = [(side, one) for side in others for one in _family(first, side)]
     main = sum(one.headline for _, one in family)

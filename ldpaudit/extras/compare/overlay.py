@@ -30,19 +30,17 @@ def overlay_figure(
     full = [f"{n}: {shown(c.title)} ({k})" for (n, _, c), k in zip(curves, kinds, strict=True)]
     alike = len({curve.title for *_, curve in curves}) == 1
     short = [f"{n} ({kind})" for (n, *_), kind in zip(curves, kinds, strict=True)]
+    labels = distinct(short if alike else full)
+    seen = [seen_part(curve) for *_, curve in curves]
     lines = [
         Line(label, thinned(c.x, MOST_POINTS), thinned(c.value, MOST_POINTS), dash)
-        for label, c, dash in zip(
-            distinct(short if alike else full),
-            [seen_part(c) for *_, c in curves],
-            LINE_DASHES,
-            strict=False,
-        )
+        for label, c, dash in zip(labels, seen, LINE_DASHES, strict=False)
     ]
     first = curves[0][2]
     body = [curve_table([(n, c)], Printer(result)) for n, result, c in curves]
     remark = max(table.remark for table in body)
-    table = Table(body[0].headers, tuple(row for one in body for row in one.rows), remark)
+    rows = tuple(row for one in body for row in one.rows)
+    table = Table(body[0].headers, rows, remark)
     names = (key, title, " ".join(f"{label}." for label in full))
     axes = (variable_of(first), y_title)
     return lines_figure(names, lines, axes, table, share=first.unit == "proportion")

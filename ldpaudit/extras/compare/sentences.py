@@ -34,11 +34,12 @@ Named = Sequence[tuple[str, AuditResult]]
 
 
 class _Topic(NamedTuple):
-    """What one sentence is about: a number by its id, and what is said up to it."""
+    """What one sentence is about: a number by its id, and what is said up to it.
 
-    # ``what`` has a place for the number and for the first release; ``words``: what a smaller and a
-    # larger number is called; ``other``: how another release is named; ``unit``: a share in
-    # percent, a difference of shares in percentage points, or the number as it is.
+    ``what`` has a place for the number and for the first release; ``words``: what a smaller and a
+    larger number is called; ``other``: how another release is named; ``unit``: a share in
+    percent, a difference of shares in percentage points, or the number as it is.
+    """
 
     id: str
     what: str
@@ -97,9 +98,11 @@ _OF_NUMBERS: Final = "it is measured for labels that are classes, not for number
 def sentences(
     releases: Named, differences: Sequence[Difference], confidence: float
 ) -> tuple[str, ...]:
-    """Return the three sentences."""
-    # ``differences`` are those of the releases in their order; the simultaneous ones hold together
-    # at ``confidence``.
+    """Return the three sentences.
+
+    ``differences`` are those of the releases in their order; the simultaneous ones hold together
+    at ``confidence``.
+    """
     return tuple(
         f"{title}: {_sentence(title, releases, differences, confidence)}." for title in _TOPICS
     )

@@ -68,6 +68,7 @@ from ldpaudit.mechanisms import UNKNOWN, traits_of
 from ldpaudit.options import named_columns
 from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.receipt.found import Replay
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
@@ -288,8 +289,10 @@ def _names(item: ReleaseInput) -> frozenset[str]:
 def _shared_rows(
     request: CompareRequest, a: ReleaseInput, b: ReleaseInput, *, shifted: bool
 ) -> float | None:
-    """Return the share of rows with the same id, or without ids the same features."""
-    # ``shifted``: synthetic features may have another least value, from which numbers are counted.
+    """Return the share of rows with the same id, or without ids the same features.
+
+    ``shifted``: synthetic features may have another least value, from which numbers are counted.
+    """
     if (name := request.id_column) is not None:
         tables = (open_table(item.source, request) for item in (a, b))
         ids = (comparable_ids(dict(table.columns((name,)))[name], "release") for table in tables)
@@ -322,9 +325,11 @@ def _unchanged_share(release: Release) -> float:
 
 
 def told_apart(names: Sequence[str], inputs: Sequence[Any]) -> list[str]:
-    """Return the names of released files, all different."""
-    # Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
-    # results or tables in memory) that differ, never a whole path, or the names with a letter.
+    """Return the names of released files, all different.
+
+    Where some are alike, the shortest ends of their ``inputs`` (files, folders, addresses, stored
+    results or tables in memory) that differ, never a whole path, or the names with a letter.
+    """
     alike = [names.count(name) > 1 for name in names]
     # A table in memory has no place.
     parts = [Path(one).absolute().parts if isinstance(one, str | Path) else () for one in inputs]
@@ -452,20 +457,18 @@ def _side(job: tuple[Input, Fingerprint, Plan], shared: _Shared) -> tuple[Side, 
         return Side(item.letter, item.result, None, None, pairable(print_)), notes
     guesses, score = HeldOutGuesses(), None
     (replay,) = item.replays
+    replay = None if replay is None else replay.of(item.release.label)
+    terms = Terms(
+        plan,
+        shared.policy or default_policy(),
+        command=request.command,
+        only=request.only,
+        skip=request.skip,
+    )
+    progress = Watched(shared.progress, name=item.release.name)
+    run = terms.execution(progress=progress, stop=shared.stop, guesses=guesses)
     try:
-        result = audit(
-            item.release,
-            plan,
-            shared.policy,
-            only=request.only,
-            skip=request.skip,
-            progress=Watched(shared.progress, name=item.release.name),
-            command=request.command,
-            notes=item.notes,
-            guesses=guesses,
-            stop=shared.stop,
-            replay=None if replay is None else replay.of(item.release.label),
-        )
+        result = audit(item.release, terms, run, notes=item.notes, replay=replay)
     except InputError as error:
         raise InputError(f"{item.release.name}: {error}") from None
     if any(note.text == UNRELATED for note in result.notes):

@@ -104,9 +104,11 @@ def fit_boosted_released(
     weights: FloatArray,
     options: BoostingOptions,
 ) -> BoostedReleased:
-    """Boost the released label's probabilities, given features (n, d), NaN where missing."""
-    # ``codes`` (n,) are columns of the channel (k, m); where labels are not noisy each of its rows
-    # is the indicator of its outputs. ``weights`` (n,) are not negative.
+    """Boost the released label's probabilities, given features (n, d), NaN where missing.
+
+    ``codes`` (n,) are columns of the channel (k, m); where labels are not noisy each of its rows
+    is the indicator of its outputs. ``weights`` (n,) are not negative.
+    """
     counts = np.bincount(codes)
     parameters = options.parameters(len(matrix))
     # Holding rows out is stratified, which takes two of each label.

@@ -34,15 +34,16 @@ StepSize = Callable[[int], float]
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised, and where: the mean of f(y θᵀx) of a label y = ±1, plus a ridge."""
+    """What is minimised, and where: the mean of f(y θᵀx) of a label y = ±1, plus a ridge.
 
-    # A row's label is given by its soft labels (of −1, of +1), an array of shape (b, 2). With the
-    # quadratic loss the soft labels (1 ∓ t)/2 give the squared loss ½(θᵀx − t)² of a number t, up
-    # to a constant (Dufraiche et al., appendix E.2).
-    # ``loss``, MarginLoss. ``sigma``, float: σ ≥ 0 of the features' noise. ``ridge``, float: the
-    # constant of ridge/2·‖θ‖²; the intercept is free. ``radius``, float: the parameters, intercept
-    # included, stay in the ball of this radius. ``intercept``, bool: whether the last parameter is
-    # an intercept, which meets no noise.
+    A row's label is given by its soft labels (of −1, of +1), an array of shape (b, 2). With the
+    quadratic loss the soft labels (1 ∓ t)/2 give the squared loss ½(θᵀx − t)² of a number t, up
+    to a constant (Dufraiche et al., appendix E.2).
+    ``loss``, MarginLoss. ``sigma``, float: σ ≥ 0 of the features' noise. ``ridge``, float: the
+    constant of ridge/2·‖θ‖²; the intercept is free. ``radius``, float: the parameters, intercept
+    included, stay in the ball of this radius. ``intercept``, bool: whether the last parameter is
+    an intercept, which meets no noise.
+    """
 
     loss: MarginLoss
     sigma: float
@@ -92,11 +93,12 @@ class Objective:
 
 
 class Iterate(NamedTuple):
-    """How far a descent has come."""
+    """How far a descent has come.
 
-    # ``theta``, float64 array of shape (d,): the parameters after the last step. ``mean``, float64
-    # array of shape (d,): their average over the steps, the t-th with a weight proportional to t.
-    # ``steps``, int.
+    ``theta``, float64 array of shape (d,): the parameters after the last step. ``mean``, float64
+    array of shape (d,): their average over the steps, the t-th with a weight proportional to t.
+    ``steps``, int.
+    """
 
     theta: FloatArray
     mean: FloatArray
@@ -111,11 +113,13 @@ def descend(
     batch_size: int,
     start: Iterate,
 ) -> Iterate:
-    """Take one pass over rows: features (n, p), soft labels (n, 2) and weights (n,)."""
-    # ``order`` is the order of the rows, None as they come; the last batch may be smaller, and one
-    # whose weights are all zero is passed over. Raise InputError if the gradient overflows.
-    # Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign); Lacoste-Julien,
-    # Schmidt & Bach (2012) for the weights of the average.
+    """Take one pass over rows: features (n, p), soft labels (n, 2) and weights (n,).
+
+    ``order`` is the order of the rows, None as they come; the last batch may be smaller, and one
+    whose weights are all zero is passed over. Raise InputError if the gradient overflows.
+    Dufraiche et al., Algorithm 1 (a descent: the text once prints a plus sign); Lacoste-Julien,
+    Schmidt & Bach (2012) for the weights of the average.
+    """
     matrix, answers, weights = rows
     theta, mean, steps = start
     with np.errstate(over="ignore", invalid="ignore"):
@@ -138,11 +142,13 @@ def descend(
 
 
 def theorem_step(steps: int, strong: float, smooth: float, spread: float, distance: float) -> float:
-    """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps."""
-    # μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
-    # risk on the ball, A = ``spread`` the largest second moment of a batch's gradient about its
-    # mean, D = ``distance`` a bound of that from the start to the minimum.
-    # Dufraiche et al., Theorem 5.5 and appendix D.8; not their A, see :func:`theorem_rule`.
+    """Return γ = min(1/(2𝒦), log(max(2, μ² D² t/A))/(μ t)) for a run of t steps.
+
+    μ = ``strong`` > 0 is the strong convexity that the ridge grants, 𝒦 = ``smooth`` that of the
+    risk on the ball, A = ``spread`` the largest second moment of a batch's gradient about its
+    mean, D = ``distance`` a bound of that from the start to the minimum.
+    Dufraiche et al., Theorem 5.5 and appendix D.8; not their A, see :func:`theorem_rule`.
+    """
     gain = strong**2 * distance**2 * steps / spread
     return min(1 / (2 * smooth), math.log(max(2.0, gain)) / (strong * steps))
 
@@ -150,11 +156,13 @@ def theorem_step(steps: int, strong: float, smooth: float, spread: float, distan
 def theorem_rule(
     problem: Objective, dimension: int, feature_radius: float, label_factor: float, batch_size: int
 ) -> StepSize:
-    """Return the rule for a problem with a ridge above 0."""
-    # ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1)
-    # of the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any. Theorem 5.3's own bound of the variance
-    # is too small where features are noisy: its C is a supremum over clean features, but the
-    # corrected gradient is taken at noisy ones. Here it is the exact second moment of a row.
+    """Return the rule for a problem with a ridge above 0.
+
+    ``feature_radius`` is the largest norm of a clean feature vector, ``label_factor`` S̃(S̃ − 1)
+    of the label noise, S̃ = 1/(1 − e^{−ε}); 0 without any. Theorem 5.3's own bound of the variance
+    is too small where features are noisy: its C is a supremum over clean features, but the
+    corrected gradient is taken at noisy ones. Here it is the exact second moment of a row.
+    """
     norm = math.sqrt(feature_radius**2 + problem.intercept)
     moment = problem.loss.second_moment(problem.sigma, problem.radius, norm, dimension)
     # The mean gradient of a batch has so much less variance than a row's. What a corrected label

@@ -26,7 +26,7 @@ from ldpaudit.doors import FloatArray, InputError
 from ldpaudit.mechanisms.parameters import check_number, check_proportion
 
 # The orders of a series that are tried.
-ORDERS: Final = range(9)
+SERIES_ORDERS: Final = range(9)
 # A lower order is preferred if its error is within this factor of the least.
 _TIE = 1.01
 
@@ -347,7 +347,7 @@ def _error(loss: MarginLoss, variance: float) -> GradientError:
     """Return the error of the fixed order, or of the order with the least one."""
     # Margins count equally. Label noise is left out: it adds to the slope of the log loss the same
     # variance at every order, because f(u) − f(−u) = −u is corrected exactly by all of them.
-    orders = len(ORDERS) if loss.fixed is None else loss.fixed + 1
+    orders = len(SERIES_ORDERS) if loss.fixed is None else loss.fixed + 1
     means, spreads, clean = _moments(loss, variance, loss.reach, orders, 1)
     biases = np.sqrt(((means - clean) ** 2).mean(axis=1)).tolist()
     pairs = enumerate(zip(biases, np.sqrt(spreads.mean(axis=1)).tolist(), strict=True))

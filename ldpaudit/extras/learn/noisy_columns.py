@@ -47,11 +47,13 @@ _LEAST: Final = np.float32(1e-30)
 def posteriors(
     matrix: Real, likelihoods: Sequence[FloatArray], penalty: float = 1.0
 ) -> list[FloatArray]:
-    """Return P(true value | features, released columns) of each noisy column: estimates, (n, k)."""
-    # A logistic model of each column's true value, learnt through its channel from standardised
-    # features (n, p) and the other released columns, is the prior; the column's own released value
-    # is then taken into account by Bayes' rule. ``likelihoods``: P(released value | true value) of
-    # each row, (n, k); the columns' draws are independent given their true values.
+    """Return P(true value | features, released columns) of each noisy column: estimates, (n, k).
+
+    A logistic model of each column's true value, learnt through its channel from standardised
+    features (n, p) and the other released columns, is the prior; the column's own released value
+    is then taken into account by Bayes' rule. ``likelihoods``: P(released value | true value) of
+    each row, (n, k); the columns' draws are independent given their true values.
+    """
     shown = [_normalised(one) for one in likelihoods]
     priors = [
         prior(np.hstack([matrix, *shown[:j], *shown[j + 1 :]]), one, penalty)
@@ -102,11 +104,13 @@ def fit_mixture(
     codes: Real,
     penalty: float = 1.0,
 ) -> LogisticModel:
-    """Fit P(label | features, true values of the other columns) to all released columns."""
-    # ``others``: P(true value | features) of each other column, (n, k_j), taken as independent
-    # given the features; ``likelihood``: P(released columns | label, b), (n, c, k), for each
-    # combination b of the others' values, row-major; ``codes``: what stands beside the features for
-    # each, (c, q). The model is one of p + q columns.
+    """Fit P(label | features, true values of the other columns) to all released columns.
+
+    ``others``: P(true value | features) of each other column, (n, k_j), taken as independent
+    given the features; ``likelihood``: P(released columns | label, b), (n, c, k), for each
+    combination b of the others' values, row-major; ``codes``: what stands beside the features for
+    each, (c, q). The model is one of p + q columns.
+    """
     _, c, k = likelihood.shape
     weights = _combined(others)[:, :, None] * likelihood
     weights /= np.maximum(weights.sum(axis=(1, 2), keepdims=True), 1e-300)
@@ -153,8 +157,10 @@ def independent_law(likelihoods: Sequence[FloatArray], own: FloatArray) -> Float
 
 
 def combinations(values: Sequence[FloatArray]) -> FloatArray:
-    """Return what stands for each combination of true values, row-major, float64 (c, Σw)."""
-    # ``values``: for each column what stands for each of its values, of shape (k_j, w_j).
+    """Return what stands for each combination of true values, row-major, float64 (c, Σw).
+
+    ``values``: for each column what stands for each of its values, of shape (k_j, w_j).
+    """
     sizes = [len(one) for one in values]
     codes = np.unravel_index(np.arange(int(np.prod(sizes))), sizes)
     return np.hstack([v[code] for v, code in zip(values, codes, strict=True)])
@@ -197,8 +203,10 @@ class NoisyInputs:
         return np.hstack([self._rest(X), *found])
 
     def expanded(self, X: FloatArray, own: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return (n·c, d') features of expanded rows, and their weights of shape (n, c)."""
-        # ``own``: P(released label | label) of each row, of shape (n, k).
+        """Return (n·c, d') features of expanded rows, and their weights of shape (n, c).
+
+        ``own``: P(released label | label) of each row, of shape (n, k).
+        """
         sizes = [np.eye(len(channel.classes)) for channel in self.channels.values()]
         codes, found, rest = combinations(sizes), self._likelihoods(X), self._rest(X)
         if len(codes) > COMBINATIONS:

@@ -30,9 +30,11 @@ class Bar:
 def bars_figure(
     names: tuple[str, str, str], unit: str, rows: Sequence[Bar], table: Table
 ) -> Figure:
-    """Return a mark for each row over an axis in ``unit``; an infinite number has none."""
-    # ``names`` are the key, the title and the description. Numbers that are a hundred times apart
-    # stand on a logarithmic axis.
+    """Return a mark for each row over an axis in ``unit``; an infinite number has none.
+
+    ``names`` are the key, the title and the description. Numbers that are a hundred times apart
+    stand on a logarithmic axis.
+    """
     finite = [row.value for row in rows if math.isfinite(row.value)] or [0.0]
     positive = [value for value in finite if value > 0]
     if positive and min(finite) >= 0 and far_apart(positive):

@@ -259,8 +259,10 @@ class Figure(Frozen):
 def figure(
     name: str, title: str, events: Sequence[bool], stated: float, side: Side, share: float = 1.0
 ) -> Figure:
-    """Compare how often something happened with what is documented."""
-    # ``events``: whether it happened in each release; ``share``: of the chance of a false alarm.
+    """Compare how often something happened with what is documented.
+
+    ``events``: whether it happened in each release; ``share``: of the chance of a false alarm.
+    """
     from scipy.stats import binom
 
     count, n = sum(events), len(events)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldpaudit.arrays import Label
 from ldpaudit.doors import IndexArray, InputError, IntArray, Release
-from ldpaudit.release.declaration import ColumnsDeclaration, DeclaredColumns
+from ldpaudit.release import ColumnsDeclaration, DeclaredColumns
 from ldpaudit.release.features import ColumnSurvey
 
 Noise = Literal["fresh", "remembered"]

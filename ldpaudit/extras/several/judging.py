@@ -9,8 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Final
 
 from ldpaudit.doors import AuditResult, number
+from ldpaudit.error_budget import Split
 from ldpaudit.errors import PolicyError
 from ldpaudit.extras.several.words import Words, sentence_of, steps_of
 from ldpaudit.judging.advice import advice_step
@@ -26,8 +28,8 @@ from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import AuditRecord, overall
 from ldpaudit.result.stated import PERSON_EXCESS, PERSON_LOWER, PERSON_NOISE
 
-BOUND_SHARE = 0.9
-"""Of the error probability of the claim's check; the rest is the test of how draws go together."""
+PROOFS: Final = Split({"bound": 0.9, "draws": 1 - 0.9})
+"""Of the check of the claim: the bound of ε, and the test of how draws go together."""
 
 
 def shared(policy: Policy, nodes: int) -> Policy:
@@ -96,19 +98,23 @@ class NodeCase:
 
     def bounded(self, alpha: float) -> float | None:
         """Return the bound at an error probability, None where there is none."""
-        return None if self.bound is None else self.evidence.bounds[self.bound](alpha * BOUND_SHARE)
+        if self.bound is None:
+            return None
+        return self.evidence.bounds[self.bound](PROOFS.of(alpha, "bound"))
 
     def missed(self, alpha: float) -> float | None:
         """Return the smallest excess that the bound, by its share, finds with 90 % power."""
-        return self.evidence.at(PERSON_EXCESS, alpha * BOUND_SHARE)
+        return self.evidence.at(PERSON_EXCESS, PROOFS.of(alpha, "bound"))
 
 
 def judge_node(
     case: NodeCase, parts: Sequence[AuditResult], *, sha256: str | None, today: datetime.date
 ) -> Judgement:
-    """Judge a node by a policy."""
-    # ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
-    # release's digest and the date, for waivers.
+    """Judge a node by a policy.
+
+    ``parts``: as they were judged, each by its share of the error; ``sha256``, ``today``: the
+    release's digest and the date, for waivers.
+    """
     checks, families = decided(drafts_of(case), case.policy)
     checks, notes = apply_waivers(checks, case.policy.waivers, sha256, today)
     verdict = overall(checks, parts)
@@ -158,7 +164,7 @@ def _epsilon(case: NodeCase) -> Draft | None:
             case.epsilon,
             (REPLAYED,),
             lambda _: answer,
-            counted=True,
+            no_test=True,
         )
     stated = None if case.policy.claim is None else case.policy.claim.epsilon
     limit = stated if case.epsilon is None else case.epsilon
@@ -186,7 +192,7 @@ def _failure(case: NodeCase, limit: float | None, alpha: float) -> Answer | None
         reason = f"{case.words.all} leak more than claimed by a certified lower bound"
         return Answer("fail", value, reason, "lower")
     draws = case.evidence.estimates.get(PERSON_NOISE)
-    if case.assumes_draws and draws is not None and draws.value <= alpha * (1 - BOUND_SHARE):
+    if case.assumes_draws and draws is not None and draws.value <= PROOFS.of(alpha, "draws"):
         return Answer("fail", None, f"the claim is refuted: {case.odd}")
     return None
 

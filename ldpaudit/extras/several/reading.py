@@ -288,10 +288,12 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
 def same_features(
     one: Release, two: Release, first: IndexArray, second: IndexArray, *, shifted: bool = False
 ) -> BoolArray | None:
-    """Return which rows have the same values in the columns of both releases; None without any."""
-    # ``first`` and ``second`` are rows of the two releases that belong together. Categories have
-    # codes of each release's own: the commonest partner of a code is the same value. ``shifted``:
-    # numbers, too, may be counted from a least one of each release's own.
+    """Return which rows have the same values in the columns of both releases; None without any.
+
+    ``first`` and ``second`` are rows of the two releases that belong together. Categories have
+    codes of each release's own: the commonest partner of a code is the same value. ``shifted``:
+    numbers, too, may be counted from a least one of each release's own.
+    """
     others = {column.name: column for column in two.columns}
     shared = [(c, others[c.name]) for c in one.columns if c.name in others]
     pairs = [
@@ -353,9 +355,11 @@ def read_columns(
     keyed: HashedIds | None = None,
     test: Any = None,
 ) -> ReadReport | ColumnsReport:
-    """Read a release with all private columns that the options name, or else that it declares."""
-    # ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
-    # release with true labels.
+    """Read a release with all private columns that the options name, or else that it declares.
+
+    ``keyed``: hides ids, to join the rows of several releases. ``test``: rows outside of the
+    release with true labels.
+    """
     columns = named_columns(options)
     source, declared = opened(release, options)
     names = () if declared is None else declared.names

@@ -33,7 +33,6 @@ from ldpaudit.judging.sentence import sentence
 from ldpaudit.judging.verdict import Answered, Judgement, answered, judge
 from ldpaudit.mechanisms.capabilities import LabelByStratum
 from ldpaudit.pipeline.audit import (
-    Terms,
     audit_column,
     check_some_ran,
     chosen_audits,
@@ -44,6 +43,7 @@ from ldpaudit.pipeline.audit import (
     examined_column,
     limited_threads,
 )
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.result import decision_of, overall, verdict_of
 
 OF_COLUMNS: Final[Mapping[str, str]] = {

@@ -28,7 +28,6 @@ from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.waivers import unused_waivers
 from ldpaudit.pipeline.audit import (
-    Terms,
     advisable,
     chosen_audits,
     judged_fields,
@@ -36,6 +35,7 @@ from ldpaudit.pipeline.audit import (
     run_info,
 )
 from ldpaudit.pipeline.described import claim_of
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.receipt.found import Replay
 from ldpaudit.result import AuditRecord, merged
 

@@ -1,7 +1,7 @@
 """The verdict of a node with parts in one sentence, and what to do next."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldpaudit.doors import AuditResult, number
@@ -22,8 +22,9 @@ from ldpaudit.judging.waivers import waived_words
 from ldpaudit.receipt.found import Replay
 from ldpaudit.receipt.words import reason
 from ldpaudit.result import Check, Decision, Verdict
-from ldpaudit.result.answers import VERDICTS, WARNING, warned, warnings_of
+from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against
+from ldpaudit.result.sentence import WARNING, Sentence
 
 UNNAMED: Final = "release"
 _GIVE: Final = "Give the true labels (--truth)"
@@ -84,18 +85,23 @@ def sentence_of(
     claim: ClaimSection | None = None,
     replays: Sequence[Replay] = (),
 ) -> str:
-    """Return the verdict in one sentence; ``missed``: the excess found, by error probability."""
-    # ``replays``: those of the releases, where they prove all noise.
+    """Return the verdict in one sentence; ``missed``: the excess found, by error probability.
+
+    ``replays``: those of the releases, where they prove all noise.
+    """
     own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
-    start = VERDICTS[verdict]
+    said = Sentence(f"{VERDICTS[verdict]}{text}")
     if verdict == "pass":
         waived = _waived(checks, parts, words)
-        start = VERDICTS["fail"] if waived else start
-        text = waived or _reassurance(checks, parts, words, missed, claim)
-        if replays and not waived:
-            start, text = "Proven", f": {_proven(replays, words)}"
-    return f"{start}{text}." + _warned(verdict, checks, parts, words)
+        if waived:
+            said = Sentence(f"{VERDICTS['fail']}{waived}")
+        elif replays:
+            said = Sentence(f"Proven: {_proven(replays, words)}")
+        else:
+            said = _reassurance(checks, parts, words, missed, claim)
+    warning, where = _warned(verdict, checks, parts, words)
+    return str(replace(said, warning=warning, where=where))
 
 
 def _proven(replays: Sequence[Replay], words: Words) -> str:
@@ -162,23 +168,28 @@ def _reassurance(
     words: Words,
     missed: Callable[[float], float | None],
     claim: ClaimSection | None,
-) -> str:
+) -> Sentence:
+    start = VERDICTS["pass"]
     claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
     waived = [p for p, part in enumerate(parts) if any(c.waived for c in part.checks)]
-    more = f"; violations in {words.some(waived)} are waived" if waived else ""
+    more = f"violations in {words.some(waived)} are waived" if waived else ""
     if claimed is None or claimed.observed is None or claimed.limit is None:
-        return f": every check of the policy is met, in each {words.part}{more}"
+        met = f"every check of the policy is met, in each {words.part}"
+        return Sentence(f"{start}: {met}", more=more)
     observed, limit = against(claimed.observed, claimed.limit, "down")
     excess = missed(1 - (claimed.confidence or 0.0))
     power = (
         ""
         if excess is None
-        else "; this audit would have noticed, with 90 % probability, a true ε above "
+        else "this audit would have noticed, with 90 % probability, a true ε above "
         f"{number(claimed.limit + excess, 'up')}"
     )
-    return (
-        f": nothing contradicts the claimed ε = {limit} of {words.all}{_allowed(claim)}, nor the "
-        f"claim of any {words.part} (certified: at least ε = {observed} together){power}{more}"
+    return Sentence(
+        f"{start}: nothing contradicts the claimed ε = {limit} of {words.all}{_allowed(claim)}, "
+        f"nor the claim of any {words.part}",
+        certified=f"certified: at least ε = {observed} together",
+        power=power,
+        more=more,
     )
 
 
@@ -192,18 +203,18 @@ def _allowed(claim: ClaimSection | None) -> str:
 
 def _warned(
     verdict: Verdict, checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
-) -> str:
-    """Return the warning after the verdict's sentence; a violation says enough."""
+) -> tuple[str, str]:
+    """Return the warning, and where it holds; a violation says enough."""
     if verdict == "fail":
-        return ""
+        return "", ""
     own = [check.reason for check in warnings_of(checks)]
     places = [place for place, part in enumerate(parts) if warnings_of(part.checks)]
     if own:
-        return warned(own[0])
+        return own[0], ""
     if not places:
-        return ""
+        return "", ""
     first = warnings_of(parts[places[0]].checks)[0]
-    return warned(first.reason, f" in {words.some(places)}")
+    return first.reason, f"in {words.some(places)}"
 
 
 def steps_of(
@@ -214,9 +225,11 @@ def steps_of(
     *,
     ran: bool = True,
 ) -> tuple[str, ...]:
-    """Return what to do now, at most three steps: the node's own first, then the worst part's."""
-    # A step that all parts share is said once; one of some parts names them. ``advice``: the last
-    # step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
+    """Return what to do now, at most three steps: the node's own first, then the worst part's.
+
+    A step that all parts share is said once; one of some parts names them. ``advice``: the last
+    step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
+    """
     own = list(_own_steps(checks, parts, words.part, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
     return with_advice(_given_once(found, words), advice, MOST)
@@ -230,8 +243,10 @@ def of_strata(
     checks: Sequence[Check],
     strata: Sequence[AuditResult],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the sentence and the steps of a column whose strata have claims of their own."""
-    # ``said`` and ``steps`` are those of the column itself, where its own checks decide.
+    """Return the sentence and the steps of a column whose strata have claims of their own.
+
+    ``said`` and ``steps`` are those of the column itself, where its own checks decide.
+    """
     words = Words("stratum", "all strata", tuple(part.release.label or "" for part in strata))
     if said and verdict != "pass":
         too = _too(verdict, strata, words).removeprefix("; ")

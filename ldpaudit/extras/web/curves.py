@@ -56,9 +56,11 @@ class Curves(NamedTuple):
 
 
 def curves_of(sweep: Mapping[str, Any], advice: Mapping[str, Any], at: str | None) -> Curves:
-    """Return the curves of a stored sweep."""
-    # ``sweep``, ``advice``: as stored; ``at``: what the slider sent: the place of an ε, by default
-    # the advised one.
+    """Return the curves of a stored sweep.
+
+    ``sweep``, ``advice``: as stored; ``at``: what the slider sent: the place of an ε, by default
+    the advised one.
+    """
     points = sorted(sweep["points"], key=lambda one: one["value"])
     epsilons = tuple(one["value"] for one in points)
     advised = next((one["epsilon"] for one in advice["recommendations"]), 1.0)

@@ -27,10 +27,11 @@ HEADERS: Final = {
 
 
 class Guard:
-    """Lets requests through to an application that has been checked; adds headers to answers."""
+    """Lets requests through to an application that has been checked; adds headers to answers.
 
-    # ``token``: the first part of every address; ``port``: of the server, as the browser sees it;
-    # ``room``: returns how many bytes may be uploaded now.
+    ``token``: the first part of every address; ``port``: of the server, as the browser sees it;
+    ``room``: returns how many bytes may be uploaded now.
+    """
 
     def __init__(self, app: ASGIApp, token: str, port: int, room: Callable[[], int]) -> None:
         self._app, self._token, self._room = app, token.encode(), room

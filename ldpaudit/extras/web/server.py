@@ -71,11 +71,13 @@ def serve(
     browser: bool = True,
     container: bool = False,
 ) -> None:
-    """Serve the page until Ctrl-C, or until somebody ends it there."""
-    # ``commands``: the options of each command that pages may run; ``files``: what the page opens
-    # with; ``port``: 0: one that is free; ``memory``: the most that audits and uploads may take;
-    # ``browser``: whether to open the page in the browser; ``container``: whether a container's
-    # network is listened to, whose port is published to 127.0.0.1.
+    """Serve the page until Ctrl-C, or until somebody ends it there.
+
+    ``commands``: the options of each command that pages may run; ``files``: what the page opens
+    with; ``port``: 0: one that is free; ``memory``: the most that audits and uploads may take;
+    ``browser``: whether to open the page in the browser; ``container``: whether a container's
+    network is listened to, whose port is published to 127.0.0.1.
+    """
     if not 0 <= port < 1 << 16:
         raise InputError(f"--port must be from 0 to 65535. Got {port}.")
     most = allowance(None if memory is None else size_of(memory))

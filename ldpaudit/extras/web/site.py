@@ -46,11 +46,12 @@ _ODDS: Final = (
 
 
 class Site:
-    """The pages of one server."""
+    """The pages of one server.
 
-    # ``commands``: the options of the commands that pages run; ``scratch``: the folder of all
-    # files; ``token``: the first part of every address; ``most``: bytes that may be uploaded in
-    # all; ``memory``: what audits are given as ``--memory``.
+    ``commands``: the options of the commands that pages run; ``scratch``: the folder of all
+    files; ``token``: the first part of every address; ``most``: bytes that may be uploaded in
+    all; ``memory``: what audits are given as ``--memory``.
+    """
 
     def __init__(
         self, commands: Commands, scratch: Path, token: str, most: int, memory: str | None = None

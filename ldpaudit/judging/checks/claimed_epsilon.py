@@ -4,34 +4,32 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit import error_budget
+from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result.numbers import against, number
 from ldpaudit.result.stated import (
     CHANGED_ROWS,
+    CHANNEL_CONSISTENCY,
+    DECLARED_EPSILON,
+    EXCESS,
     FEATURE_BLIND_TEST,
     INSIDER,
-    INSIDER_SHARES,
+    MARGINAL_CONSISTENCY,
     NOT_DERIVED,
     NOT_KNOWN,
     SELECTED,
-    SHARED_NOISE,
     SHARED_WITH_OTHERS,
     SUBGROUPS,
     UNKNOWN_COLUMNS,
     shares,
 )
 
-CONSISTENCY: Final[tuple[str, ...]] = (
-    "mechanism.channel_consistency",
-    "mechanism.marginal_consistency",
-)
-_DECLARED = "mechanism.epsilon"
+CONSISTENCY: Final[tuple[str, ...]] = (CHANNEL_CONSISTENCY, MARGINAL_CONSISTENCY)
 _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""
-_SHARE_IF_CHANGED = 0.1
 _REFUTED = (
     "the claim is refuted: the noise depends on the features, or on the row's place in the file, "
     "although the declared mechanism looks at nothing but the true label"
@@ -92,7 +90,7 @@ def claimed_epsilon(case: Case, _: Any) -> Draft | None:
     estimates, circumstances = case.evidence.estimates, case.circumstances
     beyond = beyond_the_policy(
         *(case.policy.claim, case.claim.epsilon, "", circumstances.columns),
-        evidence=(_DECLARED,) if _DECLARED in estimates else (),
+        evidence=(DECLARED_EPSILON,) if DECLARED_EPSILON in estimates else (),
     )
     return beyond if beyond is not None or case.by_strata else _measured(case)
 
@@ -121,7 +119,7 @@ def beyond_the_policy(
     value, allowed = against(round(epsilon, _DIGITS), most, "up")
     place = f" {extent}" if extent else ""
     reason = f"ε = {value} is declared{place}, and the policy allows {allowed}{claim.limit.words}"
-    return drafted(Answer("fail", epsilon, reason), evidence, most, counted=True)
+    return drafted(Answer("fail", epsilon, reason), evidence, most, no_test=True)
 
 
 def _measured(case: Case) -> Draft:
@@ -140,7 +138,7 @@ def _measured(case: Case) -> Draft:
     def failure(alpha: float) -> Answer | None:
         if CHANGED_ROWS in evidence.estimates:
             # Which rows bounds leave out was decided by their released labels.
-            alpha *= _SHARE_IF_CHANGED
+            alpha *= error_budget.CHANGED_ROWS
         if limit is None or math.isinf(limit):
             return None
         bound = best_bound(alpha, firm=True)
@@ -153,7 +151,9 @@ def _measured(case: Case) -> Draft:
         if exceeded:
             return Answer("fail", bound, "a certified lower bound lies above the claim", "lower")
         shared = evidence.estimates.get(SHARED_WITH_OTHERS)
-        if shared is not None and shared.value <= alpha * INSIDER_SHARES[SHARED_NOISE] / 2:
+        of_shared_noise = error_budget.PROOFS.of(alpha, "shared noise")
+        seen = error_budget.SHARED_NOISE.of(of_shared_noise, "seen")
+        if shared is not None and shared.value <= seen:
             return Answer("fail", None, _SHARES_NOISE)
         return None
 
@@ -183,7 +183,7 @@ def _measured(case: Case) -> Draft:
             return Answer("inconclusive", bound, weakness, "lower")
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
-    ids = (*proofs, POWER) if POWER in evidence.estimates else tuple(proofs)
+    ids = (*proofs, EXCESS) if EXCESS in evidence.estimates else tuple(proofs)
     return drafted(test, ids, limit, failure=failure)
 
 
@@ -209,7 +209,7 @@ def _in_a_group(proofs: Mapping[str, float], evidence: Evidence, alpha: float, l
 def _weakness(case: Case, allowed: float, alpha: float) -> str | None:
     """Return why not having found a violation says too little, None where it says enough."""
     evidence, estimates = case.evidence, case.evidence.estimates
-    power = estimates.get(POWER)
+    power = estimates.get(EXCESS)
     if (doubt := _doubt(case)) is not None:
         return doubt
     if power is None:

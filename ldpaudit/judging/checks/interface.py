@@ -12,9 +12,7 @@ from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.receipt.found import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
-
-POWER = "power.min_detectable_excess"
-CLEAR_GROUP, CLEAR_SHARE = "power.smallest_clear_group", "power.smallest_clear_share"
+from ldpaudit.result.stated import EXCESS
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class Evidence:
 
     def undetected_excess(self, alpha: float) -> float | None:
         """Return the smallest excess ε found with 90 % power at error probability ``alpha``."""
-        return self.at(POWER, alpha)
+        return self.at(EXCESS, alpha)
 
     def at(self, name: str, alpha: float) -> float | None:
         """Return a number at error probability ``alpha``.
@@ -156,8 +154,8 @@ class Draft:
     """The answer at a one-sided error probability; a failure at one stays one at a larger."""
     own_error: float | None = None
     """The error probability of a check that takes no part in the correction for several."""
-    counted: bool = False
-    """Whether it says what is there, as counted or measured.
+    no_test: bool = False
+    """Whether it says what is there, as it was counted or measured, and tests nothing.
 
     It takes no share of the error probability then, and has no confidence.
     """
@@ -180,7 +178,7 @@ def drafted(
     limit: float | None = None,
     question: str = "",
     *,
-    counted: bool = False,
+    no_test: bool = False,
     failure: Callable[[float], Answer | None] | None = None,
 ) -> Draft:
     """Return a check whose row of the table adds its name, its level and what is left open here.
@@ -188,4 +186,4 @@ def drafted(
     ``test``: the answer by error probability, or the same one at each.
     """
     asked = (lambda _: test) if isinstance(test, Answer) else test
-    return Draft("", "", question, limit, evidence, asked, counted=counted, failure=failure)
+    return Draft("", "", question, limit, evidence, asked, no_test=no_test, failure=failure)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from ldpaudit.errors import quoted
 from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
-from ldpaudit.judging.checks.interface import POWER, Answer, Case, Draft, Evidence, drafted
+from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import CLAIM
 from ldpaudit.mechanisms.capabilities import NoisyFeatures
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
@@ -18,15 +18,37 @@ from ldpaudit.result.numbers import at_least, number, percent, rows
 from ldpaudit.result.stated import (
     AGREEMENT_TEST,
     COMPOSED_EPSILON,
+    DATES,
+    DECIDED,
+    DECIDING,
+    EXCEEDANCE,
+    EXCEEDANCE_LEARNED,
+    EXCESS,
     FEATURE_CURVE,
     FEATURE_NOISE,
+    IDENTIFIERS,
+    INDICES,
+    LAGGED,
+    MEAN_LOSS,
+    MEAN_LOSS_LEARNED,
+    MEAN_LOSS_LOWER,
     NOT_INDEPENDENT,
+    ONE_LABEL,
+    ORDERED,
+    POSITION,
     RARE_CLASSES,
+    READ_OFF,
+    RELEASE_CURVE,
+    ROW_ORDER,
+    SEEDS,
     SHARED_NOISE_TEST,
+    TEXTS,
+    TOLD,
+    TRUTH_INSIDE,
+    UNREAD,
 )
 
 PRIVATE_COLUMNS: Final = "private-columns"
-UNREAD: Final = "columns.unread"
 # What a replay that proves the noise answers for good.
 TESTS_OF_NOISE: Final = frozenset(
     (
@@ -38,7 +60,6 @@ TESTS_OF_NOISE: Final = frozenset(
         "shared-noise",
     )
 )
-_SEEDS = "seeds.p_value"
 _FEATURES_EXACT = "mechanism.feature_epsilon"
 # The error probability of this check alone. The right source leaves a p-value far below, so the
 # other checks need not share their level with it.
@@ -57,7 +78,7 @@ class Row:
     """The audit behind it, where it looks at one's numbers alone."""
     level: CheckLevel | None = None
     """Where no section of the policy asks for it."""
-    counted: bool = False
+    no_test: bool = False
     """As in a draft."""
     own_error: float | None = None
     """As in a draft."""
@@ -80,7 +101,7 @@ class Row:
         asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
         if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None
-        found = drafted(Answer("inconclusive", None, "nothing was looked for"), counted=True)
+        found = drafted(Answer("inconclusive", None, "nothing was looked for"), no_test=True)
         level = getattr(case.policy.checks, name.replace("-", "_")).level
         return replace(self._of(found, name, level), own_error=None)
 
@@ -90,7 +111,7 @@ class Row:
             id=name,
             level=level,
             question=found.question or self.question,
-            counted=found.counted or self.counted,
+            no_test=found.no_test or self.no_test,
             own_error=self.own_error,
         )
 
@@ -107,13 +128,13 @@ def draft_checks(case: Case) -> list[Draft]:
 
 def _as_proven(name: str, draft: Draft | None, case: Case) -> Draft | None:
     """Return the check of a release whose noise is proven: no test of the noise counts any more."""
-    beyond = name == "claimed-epsilon" and draft is not None and draft.counted
+    beyond = name == "claimed-epsilon" and draft is not None and draft.no_test
     if draft is None or name not in TESTS_OF_NOISE or beyond:
         return draft  # More is declared than the policy allows, whatever was drawn.
     if name == "claimed-epsilon" and case.claim.epsilon == math.inf:
         return draft  # Labels that are released as they are: it promises nothing about these.
     answer = Answer("pass", None, "the noise was drawn again, and every label is as drawn")
-    return replace(draft, test=lambda _: answer, failure=None, counted=True, evidence=(REPLAYED,))
+    return replace(draft, test=lambda _: answer, failure=None, no_test=True, evidence=(REPLAYED,))
 
 
 def audit_behind(check: str) -> str | None:
@@ -127,7 +148,7 @@ def left_out_columns(declared: DeclaredColumns | None, audited: int) -> Draft | 
         return None
     was = "was" if audited == 1 else "were"
     reason = f"{audited} of {declared.count} private columns {was} audited"
-    found = drafted(Answer("fail", None, reason), counted=True)
+    found = drafted(Answer("fail", None, reason), no_test=True)
     return replace(
         found, id=PRIVATE_COLUMNS, level="warn", question=CHECKS[PRIVATE_COLUMNS].question
     )
@@ -150,7 +171,7 @@ def _unrelated(case: Case, _: Any) -> Draft | None:
     if not case.circumstances.unrelated:
         return None
     reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
-    return drafted(Answer("inconclusive", None, reason), counted=True)
+    return drafted(Answer("inconclusive", None, reason), no_test=True)
 
 
 def _replay(case: Case, section: Any) -> Draft | None:
@@ -159,11 +180,11 @@ def _replay(case: Case, section: Any) -> Draft | None:
         if not section.required:
             return None
         why = "the release has no receipt, or its key was not given with the true labels"
-        return drafted(Answer("inconclusive", None, why), counted=True)
+        return drafted(Answer("inconclusive", None, why), no_test=True)
     share = found.columns[0].equal / max(found.columns[0].rows, 1) if found.columns else None
     ids, words = (REPLAYED,) if found.columns else (), reason(found)
     if found.status != "changed":
-        return drafted(Answer(outcome(found), share, words), ids, counted=True)
+        return drafted(Answer(outcome(found), share, words), ids, no_test=True)
     return drafted(lambda alpha: Answer(outcome(found, alpha), share, words), ids)
 
 
@@ -194,7 +215,7 @@ def _undetected_excess(case: Case, section: Any) -> Draft | None:
         words = f"an excess of up to {number(missed, 'up')} over the claimed ε may be there"
         return Answer("fail", missed, f"{words} and not have been noticed")
 
-    ids = (POWER,) if POWER in case.evidence.estimates else ()
+    ids = (EXCESS,) if EXCESS in case.evidence.estimates else ()
     return drafted(test, ids, None if math.isinf(allowed) else allowed)
 
 
@@ -258,7 +279,7 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
         exact = evidence.at(_FEATURES_EXACT, 0.0)
         reason = "the declared σ is too small for the ε and δ that are claimed for the features"
         ids = (_FEATURES_EXACT,) if exact is not None else ()
-        return drafted(Answer("fail", exact, reason), ids, limit, counted=True)
+        return drafted(Answer("fail", exact, reason), ids, limit, no_test=True)
     amount = evidence.estimates.get(FEATURE_NOISE)
     if amount is None:
         return None
@@ -283,13 +304,13 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
 
 
 def _guessable_seed(case: Case, _: Any) -> Draft | None:
-    found = case.evidence.estimates.get(_SEEDS)
+    found = case.evidence.estimates.get(SEEDS)
     if found is None:
         return None
     kind: Verdict = "pass"
     if found.value <= _SEED_ERROR:
         kind = "fail" if found.kind == "certified" else "inconclusive"
-    return drafted(Answer(kind, found.value, _SEED_WORDS[kind]), (_SEEDS,))
+    return drafted(Answer(kind, found.value, _SEED_WORDS[kind]), (SEEDS,))
 
 
 _SEED_WORDS: Final[Mapping[Verdict, str]] = {
@@ -317,10 +338,10 @@ def _composition(case: Case, _: Any) -> Draft | None:
 
 # What one column does, and several.
 _KINDS = {
-    "columns.indices": ("numbers the rows", "number the rows"),
-    "columns.identifiers": ("differs in nearly every row", "differ in nearly every row"),
-    "columns.texts": ("holds free text", "hold free text"),
-    "columns.dates": ("holds exact dates", "hold exact dates"),
+    INDICES: ("numbers the rows", "number the rows"),
+    IDENTIFIERS: ("differs in nearly every row", "differ in nearly every row"),
+    TEXTS: ("holds free text", "hold free text"),
+    DATES: ("holds exact dates", "hold exact dates"),
 }
 _MOST_NAMED: Final = 3
 
@@ -362,27 +383,22 @@ def named(columns: Sequence[str]) -> str:
 # Learnt from the released labels; it stands for the attack on features where no truth is known.
 _CLASSIFIER = "attack.classifier.accuracy"
 _BALANCED, _AUC = "attack.features-only.balanced_accuracy", "attack.features-only.auc"
-_POSITION, _ONE_COLUMN = "columns.position", "columns.told"
 # Shares of labels, and what it means if one is above the limit.
 _SHARES = {
     _BALANCED: "the features alone reveal {} of the labels",
     _CLASSIFIER: "the features alone reveal, by estimate, {} of the labels",
     _AUC: "the features alone rank people by label (AUC {})",
-    _ONE_COLUMN: "one column reveals {} of the labels by itself",
-    _POSITION: "the order of the rows reveals {} of the labels",
+    TOLD: "one column reveals {} of the labels by itself",
+    POSITION: "the order of the rows reveals {} of the labels",
 }
-TRUTH_INSIDE, DECIDED, ORDERED = "columns.truth", "columns.decided", "columns.ordered"
-READ_OFF: Final = "columns.read_off"
-ONE_LABEL: Final = "columns.one_label"
-_DECIDING, _LAGGED = "columns.deciding", "columns.lagged"
 _COLUMNS = {
-    _DECIDING: ("one column decides", "{} columns decide, each by itself,"),
-    _LAGGED: (
+    DECIDING: ("one column decides", "{} columns decide, each by itself,"),
+    LAGGED: (
         "one column of a row near by decides",
         "{} columns of a row near by decide, each by itself,",
     ),
 }
-_EXCESS, _MOST = "columns.row_order", 0.5
+_MOST = 0.5
 # Without true labels nothing is known of what features reveal about them.
 _SEEN = "by the released labels, "
 _ALIKE: Final = "rows with equal values of one column"
@@ -421,7 +437,7 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     elif {_BALANCED, _AUC, _CLASSIFIER} & shares.keys():
         answer = Answer("pass", observed, f"{seen}the features alone leave labels open{unseen}")
     else:
-        answer = Answer("pass", observed, f"{seen}{_NOT_ONE[_POSITION in shares]}")
+        answer = Answer("pass", observed, f"{seen}{_NOT_ONE[POSITION in shares]}")
     return drafted(answer, ids, section.max)
 
 
@@ -434,7 +450,7 @@ def _says_enough(estimates: Mapping[str, Estimate]) -> bool:
 
 
 def _order(estimates: Mapping[str, Estimate]) -> str:
-    excess = abs(estimates[_EXCESS].value) if _EXCESS in estimates else 0.0
+    excess = abs(estimates[ROW_ORDER].value) if ROW_ORDER in estimates else 0.0
     return "the order of the rows reveals " + ("most labels" if excess >= _MOST else "labels")
 
 
@@ -447,8 +463,8 @@ def _revealing(
     """Yield what reveals labels, in words."""
     counts = {i: round(estimates[i].value) for i in ids if i in _COLUMNS or i == ORDERED}
     beyond = {name: share for name, share in shares.items() if share > section.max}
-    if counts.get(_DECIDING):
-        beyond.pop(_ONE_COLUMN, None)
+    if counts.get(DECIDING):
+        beyond.pop(TOLD, None)
     if TRUTH_INSIDE in ids:
         yield "the release holds the true labels themselves (--truth-column)"
     if beyond:
@@ -458,25 +474,22 @@ def _revealing(
         if counts.get(name):
             which = several.format(counts[name]) if counts[name] > 1 else one
             yield f"{which} at least 98 % of the labels"
-    if counts.get(ORDERED) and _POSITION not in beyond:
+    if counts.get(ORDERED) and POSITION not in beyond:
         yield _order(estimates)
     some = estimates[DECIDED].value if DECIDED in ids else 0.0
-    if some > section.max_decided and not counts.get(_DECIDING):
+    if some > section.max_decided and not counts.get(DECIDING):
         people = f"{at_least(some)} of the people"
         yield f"the value of one column decides the label of {people}"
     read = estimates[READ_OFF].value if READ_OFF in ids else 0.0
-    if read > section.max_decided and not counts.get(_DECIDING):
+    if read > section.max_decided and not counts.get(DECIDING):
         yield f"features reveal the label of {at_least(read)} of the people"
     alike = estimates[ONE_LABEL].value if ONE_LABEL in ids else 0.0
     if alike > section.max_decided:
         yield f"{_ALIKE}, {at_least(alike)} of the rows, have one label, as one person's rows do"
 
 
-_LOSSES = ("instance_loss.exceedance", "instance_loss.exceedance_learned")
-_MEANS, _MEAN_LOWER = (
-    ("instance_loss.mean", "instance_loss.mean_learned"),
-    ("instance_loss.mean_lower"),
-)
+_LOSSES = (EXCEEDANCE, EXCEEDANCE_LEARNED)
+_MEANS = (MEAN_LOSS, MEAN_LOSS_LEARNED)
 _TOO_COARSE = (
     "people's mean loss is certified to lie above its estimate by neighbours, so more people than "
     "estimated may lose that much: the neighbourhoods are too coarse"
@@ -518,9 +531,9 @@ def _exceedance(case: Case, section: Any) -> Draft:
 def _missed_mean(evidence: Evidence) -> float:
     """Return how much of the certified mean loss the estimates by neighbours miss, in nats."""
     means = [evidence.estimates[name].value for name in _MEANS if name in evidence.estimates]
-    if _MEAN_LOWER not in evidence.estimates or not means:
+    if MEAN_LOSS_LOWER not in evidence.estimates or not means:
         return 0.0
-    return max(evidence.estimates[_MEAN_LOWER].value - max(means), 0.0)
+    return max(evidence.estimates[MEAN_LOSS_LOWER].value - max(means), 0.0)
 
 
 def _grid_point(curve: Curve, at: float) -> int | None:
@@ -530,7 +543,7 @@ def _grid_point(curve: Curve, at: float) -> int | None:
 
 def _renyi(case: Case, section: Any) -> Draft:
     evidence, limit, order = case.evidence, section.max, section.alpha
-    names = "renyi.release", "renyi.release.estimate"
+    names = RELEASE_CURVE, f"{RELEASE_CURVE}.estimate"
     bound, estimate = (evidence.curves.get(name) for name in names)
 
     def test(alpha: float) -> Answer:
@@ -597,16 +610,16 @@ CHECKS: Final[Mapping[str, Row]] = {
         level="warn",
     ),
     "cells-read": Row(
-        "Was every cell of the columns read as what it is?", _unread, level="warn", counted=True
+        "Was every cell of the columns read as what it is?", _unread, level="warn", no_test=True
     ),
     "truth-fits": Row(
-        "Do the true labels belong to the released rows?", _unrelated, level="error", counted=True
+        "Do the true labels belong to the released rows?", _unrelated, level="error", no_test=True
     ),
     "min-rows": Row(
         "Has the release as many rows as the policy asks for?",
         _min_rows,
         level="error",
-        counted=True,
+        no_test=True,
     ),
     "replay": Row(
         "Is every released label what the declared mechanism draws with the committed key?",
@@ -618,7 +631,7 @@ CHECKS: Final[Mapping[str, Row]] = {
     "undetected-excess": Row(
         "How large an excess over the claimed ε could this audit have missed?",
         _undetected_excess,
-        counted=True,
+        no_test=True,
     ),
     "claimed-channel": Row(
         "Are the released labels distributed as the claimed mechanism makes them (p-value)?",
@@ -638,10 +651,10 @@ CHECKS: Final[Mapping[str, Row]] = {
     "features-reveal-label": Row(
         "Do the features alone reveal the labels, whatever the noise?",
         _features_reveal,
-        counted=True,
+        no_test=True,
     ),
     "identifiers": Row(
-        "Are there columns that may lead back to a person?", _identifiers, counted=True
+        "Are there columns that may lead back to a person?", _identifiers, no_test=True
     ),
     "guessable-seed": Row(
         "Can anybody compute the noise, from a common seed or a checksum (p-value)?",
@@ -673,7 +686,7 @@ CHECKS: Final[Mapping[str, Row]] = {
         "Is one person's label released several times, each time with fresh noise?",
         _composition,
         "assumptions",
-        counted=True,
+        no_test=True,
         where_found=True,
     ),
     "instance-loss-exceedance": Row("", _exceedance, "instance-loss"),

@@ -86,11 +86,14 @@ def _within(noise: float) -> float:
 
 
 def _looked_at(order: float) -> float:
-    from ldpaudit.estimators.renyi import ORDERS  # Takes its time, and few policies ask for it.
+    from ldpaudit.estimators.renyi import (
+        AUDITED_ORDERS,  # Takes its time, and few policies ask for it.
+    )
 
-    if order < ORDERS[0]:
+    if order < AUDITED_ORDERS[0]:
         raise ValueError(
-            f"must be at least {ORDERS[0]:g}, the smallest order that audits look at, not {order:g}"
+            f"must be at least {AUDITED_ORDERS[0]:g}, the smallest order that audits look at, not "
+            f"{order:g}"
         )
     return order
 

@@ -15,6 +15,7 @@ from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
 from ldpaudit.extras.receipt.stages import StagedRelease
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result.stated import EXCESS, FIRST_STAGE, INSIDER, OUTSIDER, SUBGROUPS
 
@@ -59,9 +60,7 @@ def test_no_violation_in_the_first_stage_decides_alone_only_where_the_policy_say
         declaration = Declaration(context.claim.name, context.claim.declaration())
         result = audit(
             replace(context.release, declaration=declaration),
-            Plan(5, threads=1),
-            parse_policy(text.format(most)),
-            only=("mechanism", "power"),
+            Terms(Plan(5, threads=1), parse_policy(text.format(most)), only=("mechanism", "power")),
         )
         found[most, made] = result.decision, result.sentence, result.next_steps[0]
     decision, sentence, step = found["2.0", 1.0]

@@ -8,9 +8,10 @@ import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.mechanism.evidence import subgroup_evidence
+from ldpaudit.error_budget import PROOFS
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import FeatureTable, FloatArray, Release, ReleasedLabels, TrueLabels
-from ldpaudit.result.stated import INSIDER_SHARES, SUBGROUPS
+from ldpaudit.result.stated import SUBGROUPS
 
 KEEP = float(np.e / (1 + np.e))
 N = 6_000
@@ -39,7 +40,7 @@ def audited(keep: FloatArray, ages: FloatArray, seed: int, *, truth: bool = True
 def bound(context: AuditContext) -> float:
     groups = subgroup_evidence(context)
     assert not isinstance(groups, str)
-    return groups.bound(0.05 * INSIDER_SHARES[SUBGROUPS]).epsilon
+    return groups.bound(PROOFS.of(0.05, "subgroups")).epsilon
 
 
 def people(seed: int, n: int = N) -> FloatArray:
@@ -81,7 +82,7 @@ def test_an_honest_release_is_not_accused() -> None:
 @pytest.mark.parametrize(("oldest", "kind"), [(200, "certified"), (90, "estimated")])
 def test_the_audit_has_it_as_a_function_of_the_level(oldest: float, kind: str) -> None:
     """Where features decide the noise it is no certified bound of one channel any more."""
-    ages, share = people(1), INSIDER_SHARES[SUBGROUPS]
+    ages, share = people(1), PROOFS["subgroups"]
     finding = AUDIT.run(audited(compensated(ages > oldest, 1.0), ages, 1))
     estimate = next(e for e in finding.estimates if e.id == SUBGROUPS)
     assert estimate.kind == kind

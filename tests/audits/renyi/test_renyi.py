@@ -10,7 +10,7 @@ from scipy.stats import binom
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.renyi.audit import AUDIT, RELEASE, GuessedRows, candidate_pairs, worst_pair
+from ldpaudit.audits.renyi.audit import AUDIT, GuessedRows, candidate_pairs, worst_pair
 from ldpaudit.audits.renyi.curves import at_or_above, dp_epsilon
 from ldpaudit.audits.renyi.features import mixture_epsilon, replaced_rows
 from ldpaudit.errors import InsufficientDataError
@@ -21,6 +21,7 @@ from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.release import Release, ReleasedLabels, SyntheticTable, TrueLabels
 from ldpaudit.result import Curve, Finding
+from ldpaudit.result.stated import RELEASE_CURVE
 
 CHANNEL = RandomizedResponse.from_epsilon((0, 1), 1.0).channel
 
@@ -85,7 +86,7 @@ def rr() -> Finding:
 def test_randomized_response(rr: Finding) -> None:
     # D_α = α/2 + D_α of the channel; each point is too large with probability 5 % at most, and this
     # seed is fixed.
-    found = curve(rr, RELEASE)
+    found = curve(rr, RELEASE_CURVE)
     assert found.kind == "certified"
     for order in (1.5, 2.0, 3.0):
         truth = order / 2 + CHANNEL.rdp(order)
@@ -103,7 +104,7 @@ def test_randomized_response(rr: Finding) -> None:
 
 def test_without_features_only_the_label_is_left() -> None:
     finding, truth = run(*randomized(5_000, d=0)), CHANNEL.rdp(2.0)
-    assert 0.5 * truth < value(curve(finding, RELEASE), 2.0) <= truth
+    assert 0.5 * truth < value(curve(finding, RELEASE_CURVE), 2.0) <= truth
     assert "6.1" not in words(finding)
 
 
@@ -111,7 +112,7 @@ def test_many_labels_and_rare_ones() -> None:
     release, claim = randomized(4_000, k=12, shift=0.3)
     rare = np.where((release.truth == 11) & (np.arange(4_000) > 150), 10, release.truth)
     finding = run(replace(release, truth=TrueLabels(rare.astype(np.int32))), claim)
-    assert value(curve(finding, RELEASE), 2.0) > 0.3
+    assert value(curve(finding, RELEASE_CURVE), 2.0) > 0.3
     assert "fewer than 100 rows" in words(finding)
 
 
@@ -141,7 +142,7 @@ def test_synthetic_features_with_and_without_their_labels() -> None:
     assert value(floor, 2.0) == pytest.approx(2 * label - math.log(2 / 0.4))
     finding = run(*double(1_500, gap=0.0, synthetic=None))
     assert "not released" in words(finding)
-    epsilon, released = curve(finding, "renyi.double_rr_epsilon"), curve(finding, RELEASE)
+    epsilon, released = curve(finding, "renyi.double_rr_epsilon"), curve(finding, RELEASE_CURVE)
     assert all(value(epsilon, order) > value(released, order) for order in (1.5, 2.0))
 
 
@@ -169,7 +170,7 @@ def test_what_is_missing_is_said() -> None:
     table = SyntheticTable(alike, release.truth)
     finding = run(replace(release, features=alike, original=alike, synthetic=table), claim)
     assert "were not compared" in words(finding)
-    assert RELEASE in names_of(finding)
+    assert RELEASE_CURVE in names_of(finding)
 
 
 def test_bounds_of_double_randomized_response_hold_on_random_finite_examples() -> None:
@@ -255,7 +256,7 @@ def test_whole_audits_of_finite_releases_hold_their_level(n: int) -> None:
     for seed in range(100):
         # Noise of a stream of its own: the rows' seed would draw what depends on the labels.
         context = AuditContext(*finite(n, seed, [seed, 1]), Plan(seed=seed))
-        found = curve(AUDIT.run(context), RELEASE)
+        found = curve(AUDIT.run(context), RELEASE_CURVE)
         truths = [max(divergence_of(*pair, order) for pair in pairs) for order in found.x]
         misses += np.greater(found.value, truths)
         bounds.append(value(found, 10.0))

@@ -7,11 +7,12 @@ import pytest
 from estimators.worlds import counted
 from scipy.stats import binom
 
+from ldpaudit.error_budget import EVENTS
 from ldpaudit.estimators.epsilon.bounds import event_epsilon, two_sided_epsilon
-from ldpaudit.estimators.epsilon.strongest import SHARES, best_event
+from ldpaudit.estimators.epsilon.strongest import best_event
 
 
-@pytest.mark.parametrize("share", SHARES)
+@pytest.mark.parametrize("share", EVENTS)
 @pytest.mark.parametrize("often", [(0.02, 0.2), (0.1, 0.5), (0.3, 0.7), (0.4, 0.4)])
 def test_an_event_is_bounded_too_high_no_more_often_than_its_level(
     share: float, often: tuple[float, float]

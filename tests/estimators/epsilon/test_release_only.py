@@ -9,6 +9,7 @@ from estimators.worlds import clusters
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.epsilon import release_only
 from ldpaudit.estimators.epsilon.release_only import (
+    SplitRows,
     group_sizes,
     nested_balls,
     release_only_evidence,
@@ -26,7 +27,9 @@ def test_many_rows_show_nearly_all_of_epsilon(k: int, epsilon: float, blunt: flo
         (points, None, 0.7),
         (None, sharp, blunt),
     ):
-        found = release_only_evidence(by_points, released, k, halves, rng=rng, scores=by_scores)
+        found = release_only_evidence(
+            by_points, SplitRows(released, k, halves), rng=rng, scores=by_scores
+        )
         assert least * epsilon <= found.bound(0.05).epsilon <= epsilon
 
 
@@ -34,7 +37,9 @@ def test_the_shares_of_all_tests_are_the_whole() -> None:
     rng = np.random.default_rng(1)
     points, released, halves, scores = clusters(900, 2, 1.0, rng)
     for by_points, by_scores in ((points, None), (None, scores), (points, scores)):
-        found = release_only_evidence(by_points, released, 2, halves, rng=rng, scores=by_scores)
+        found = release_only_evidence(
+            by_points, SplitRows(released, 2, halves), rng=rng, scores=by_scores
+        )
         assert sum(test.share for test in found.tests) == pytest.approx(1)
         sources = [test.source for test in found.tests]
         assert sources.count("scores") == 4 * (by_scores is not None)
@@ -43,7 +48,9 @@ def test_the_shares_of_all_tests_are_the_whole() -> None:
     sizes = [int(test.sizes.sum()) for test in found.tests[:2]]
     assert sizes[1] <= sizes[0] <= 360
     some = np.arange(0, 900, 2)
-    fewer = release_only_evidence(points[some], released, 2, halves, rng=rng, point_rows=some)
+    fewer = release_only_evidence(
+        points[some], SplitRows(released, 2, halves), rng=rng, point_rows=some
+    )
     assert sum(int(test.sizes.sum()) for test in fewer.tests) <= 450
 
 
@@ -51,11 +58,11 @@ def test_two_hundred_rows_of_either_half_are_enough() -> None:
     rng = np.random.default_rng(2)
     points, released, _, scores = clusters(450, 2, 1.0, rng)
     halves = np.repeat([0, 1], [200, 250]).astype(np.int8)
-    release_only_evidence(None, released, 2, halves, rng=rng, scores=scores)
+    release_only_evidence(None, SplitRows(released, 2, halves), rng=rng, scores=scores)
     with pytest.raises(InsufficientDataError, match="400 rows"):
-        release_only_evidence(points[1:], released[1:], 2, halves[1:], rng=rng)
+        release_only_evidence(points[1:], SplitRows(released[1:], 2, halves[1:]), rng=rng)
     with pytest.raises(InputError, match="points or scores"):
-        release_only_evidence(None, released, 2, halves, rng=rng)
+        release_only_evidence(None, SplitRows(released, 2, halves), rng=rng)
 
 
 def test_balls_count_exact_neighbours() -> None:
@@ -82,7 +89,7 @@ def test_the_plan_with_the_largest_expected_bound_is_tested(
     monkeypatch.setattr(release_only, "best_steps", steps)
     points, released, halves, scores = clusters(1000, 2, 1.0, np.random.default_rng(7))
     rng = np.random.default_rng(1)
-    found = release_only_evidence(points, released, 2, halves, rng=rng, scores=scores)
+    found = release_only_evidence(points, SplitRows(released, 2, halves), rng=rng, scores=scores)
     assert {test.source for test in found.tests} == {"scores", "anchors"}
     assert {test.method for test in found.tests} == {wanted}
 
@@ -98,7 +105,7 @@ def test_balls_chosen_on_a_sample_count_all_other_rows(
     for seed in range(20):
         rng = np.random.default_rng(seed)
         points, released, halves, _ = clusters(6_000, 2, epsilon, rng)
-        found = release_only_evidence(points, released, 2, halves, rng=rng)
+        found = release_only_evidence(points, SplitRows(released, 2, halves), rng=rng)
         assert [test.sampled for test in found.tests] == [500, 500]
         # More rows are counted than balls were chosen on.
         assert min(test.sizes.sum() for test in found.tests) > 500
@@ -106,5 +113,5 @@ def test_balls_chosen_on_a_sample_count_all_other_rows(
     assert max(bounds) <= epsilon
     assert np.median(bounds) >= 0.5 * epsilon
     monkeypatch.setattr(release_only, "_MOST_DESIGNED", 3_000)
-    every = release_only_evidence(points, released, 2, halves, rng=rng)
+    every = release_only_evidence(points, SplitRows(released, 2, halves), rng=rng)
     assert {test.sampled for test in every.tests} == {None}

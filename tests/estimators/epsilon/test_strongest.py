@@ -14,10 +14,10 @@ from estimators.worlds import (
     ranked,
 )
 
+from ldpaudit.error_budget import STRONGEST
 from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
-    PRIMARY_SHARE,
     BoundEvidence,
     RankedRows,
     _groups,
@@ -42,7 +42,7 @@ def expected(channel: FloatArray, rows: list[int]) -> BoundEvidence:
 
 def test_the_correction_costs_little() -> None:
     found = expected(RR, [50_000, 50_000])
-    assert found.design.weights[found.design.primary] == PRIMARY_SHARE
+    assert found.design.weights[found.design.primary] == STRONGEST["primary"]
     alone = found.by_method(found.design.primary, 0.05).epsilon
     assert alone - 0.001 < found.bound(0.05).epsilon < alone
     assert found.bound(0.05).alpha == 0.05

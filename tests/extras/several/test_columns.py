@@ -16,6 +16,7 @@ from ldpaudit.extras.several.words import Words, steps_of
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.pipeline import audit as one_audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.result import AuditResult
 from ldpaudit.result.audit_result import consistent
 
@@ -24,7 +25,7 @@ FAST = ("assumptions", "mechanism", "power")
 
 def audit(file, *terms, **options):
     """Audit the private columns of a file in memory."""
-    return one_audit.audit(AnswersTree.of(file), *terms, **options)
+    return one_audit.audit(AnswersTree.of(file), Terms(*terms, **options))
 
 
 @pytest.fixture(scope="module")

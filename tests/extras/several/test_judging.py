@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ldpaudit.extras.several.judging import BOUND_SHARE, NodeCase, drafts_of
+from ldpaudit.extras.several.judging import PROOFS, NodeCase, drafts_of
 from ldpaudit.extras.several.words import Words, sentence_of
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import default_policy
@@ -43,7 +43,7 @@ def answer(mine, alpha=0.05):
 
 
 def test_a_bound_above_the_claim_fails():
-    used = 0.05 * BOUND_SHARE
+    used = PROOFS.of(0.05, "bound")
     assert answer(node(2.0, 2.0 + used + 1e-9)) == ("fail", pytest.approx(2.0))
     assert answer(node(2.0, 2.0 + used)) == ("pass", pytest.approx(2.0))
 
@@ -80,7 +80,7 @@ def test_why_there_is_no_bound_is_said():
 
 def test_a_weak_audit_is_open():
     allowed = default_policy().audit.max_undetected_excess.at(2.0)
-    used = 0.05 * BOUND_SHARE
+    used = PROOFS.of(0.05, "bound")
     assert answer(node(excess=allowed - used - 1e-9))[0] == "pass"
     assert answer(node(excess=allowed - used + 1e-9))[0] == "inconclusive"
     assert answer(node(excess=None))[0] == "inconclusive"

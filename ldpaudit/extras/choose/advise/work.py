@@ -71,6 +71,7 @@ from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options import LabelOptions, PlanOptions
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
 from ldpaudit.result.numbers import against, as_percent
@@ -258,16 +259,15 @@ class Search:
         fixed = {"seed": None, "min_rows": None if enough else asked.min_rows}
         settled = {"audit": asked.model_copy(update=fixed), "waivers": ()}
         stop = Stop.after(until - time.monotonic())
-        result = audit(
-            self._released(drawn),
+        terms = Terms(
             plan,
             self.policy.model_copy(update=settled),
-            skip=("seeds", *skip),
             command="ldpaudit advise …",
-            stop=stop,
+            skip=("seeds", *skip),
             outsiders=False,
-            shared_with=tables.shared,
         )
+        run = terms.execution(stop=stop, shared=tables.shared)
+        result = audit(self._released(drawn), terms, run)
         return None if stop.obeyed else result
 
     def _released(self, drawn: Sequence[Simulation]) -> Release | AnswersTree:

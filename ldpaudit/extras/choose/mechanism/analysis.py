@@ -31,7 +31,13 @@ from ldpaudit.extras.choose.mechanism.request import ChannelRequest, DescribeReq
 from ldpaudit.extras.choose.mechanism.result import Analysis, ColumnAnalysis, StoredChannel
 from ldpaudit.extras.release.priors import SAME, prior_over, read_prior
 from ldpaudit.mechanisms import MechanismOptions, full_name, names, traits_of
-from ldpaudit.mechanisms.analysis import ORDERS, delta_curve, label_errors, privacy_of, rdp_curve
+from ldpaudit.mechanisms.analysis import (
+    CURVE_ORDERS,
+    delta_curve,
+    label_errors,
+    privacy_of,
+    rdp_curve,
+)
 from ldpaudit.mechanisms.joint import JOINT, joint_family
 from ldpaudit.mechanisms.label_range import LabelRange, Loss
 from ldpaudit.mechanisms.parameters import check_proportion
@@ -367,6 +373,6 @@ def floor_curve(mechanism: Mechanism) -> tuple[tuple[float, float], ...]:
     """Return (α, lower bound of D_α with features drawn from their label) for α > 1, in nats."""
     # Empty for a mechanism without such a floor.
     # Busa-Fekete et al. (2023), Theorem 7.2.
-    orders = (alpha for alpha in ORDERS if 1 < alpha < math.inf)
+    orders = (alpha for alpha in CURVE_ORDERS if 1 < alpha < math.inf)
     floors = ((alpha, mechanism.conditional_rdp_floor(alpha)) for alpha in orders)
     return tuple((alpha, float(floor)) for alpha, floor in floors if floor is not None)

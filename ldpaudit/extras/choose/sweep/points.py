@@ -53,6 +53,7 @@ from ldpaudit.judging.policy import Policy, default_policy
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.randomness import seed_from
 
 # Rows of the generator that audits and learners are given.
@@ -233,18 +234,17 @@ def measure(
     if policy and claim and claim.epsilon is not None and mechanism.epsilon is not None:
         beyond = mechanism.epsilon > claim.epsilon * (1 + 1e-9)
         applied = policy.model_copy(update={"claim": None}) if beyond else policy
-    result = audit(
-        reading.release,
+    terms = Terms(
         plan,
-        applied,
+        applied or default_policy(),
+        command="ldpaudit sweep …",
         only=request.only,
         skip=request.skip,
-        command="ldpaudit sweep …",
-        progress=progress,
-        notes=tuple(Note(audit="reading", text=text) for text in reading.warnings),
         outsiders=False,
-        shared_with=tables.shared,
     )
+    run = terms.execution(progress=progress, shared=tables.shared)
+    notes = tuple(Note(audit="reading", text=text) for text in reading.warnings)
+    result = audit(reading.release, terms, run, notes=notes)
     progress.step("training the learner")
     learnt = score(tables, reading, confidence_of(policy), drawn.seed)
     by_noise = "lambda" in mechanism.traits.stated_by

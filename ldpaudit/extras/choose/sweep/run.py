@@ -17,7 +17,6 @@ from pydantic import BaseModel, ValidationError
 from ldpaudit import __version__
 from ldpaudit.api import cluster_of, policy_of
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, unchanged
-from ldpaudit.datasets.names import quoted
 from ldpaudit.device import need_torch
 from ldpaudit.doors import (
     AuditResult,
@@ -32,7 +31,7 @@ from ldpaudit.doors import (
     processes,
     refuse,
 )
-from ldpaudit.errors import PolicyError
+from ldpaudit.errors import PolicyError, quoted
 from ldpaudit.extras.choose.sweep.page import Sweep
 from ldpaudit.extras.choose.sweep.points import (
     SweepTables,
@@ -60,8 +59,8 @@ from ldpaudit.mechanisms import traits_of
 from ldpaudit.mechanisms.registry import applicable
 from ldpaudit.options import option_name
 from ldpaudit.pipeline.audit import chosen_audits
-from ldpaudit.plugins import given
 from ldpaudit.result import Decision, Verdict
+from ldpaudit.result.plug_ins import given
 from ldpaudit.work.documents import as_json, parse_json, read_document
 from ldpaudit.work.files import WholeFiles, hold
 from ldpaudit.work.interruption import last_words

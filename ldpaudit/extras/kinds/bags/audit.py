@@ -177,9 +177,11 @@ def attack_parts(runs: Sequence[Scored[RowValues]], confidence: float) -> Iterat
 def _expectations(
     context: AuditContext, claim: BagSums, priors: FloatArray, source: str
 ) -> Iterator[Part]:
-    """Yield the accuracy that the exact posterior expects of itself, given P(label | features)."""
-    # ``priors``: P(second class | features) before the release, float64 of shape (n,), from
-    # ``source``.
+    """Yield the accuracy that the exact posterior expects of itself, given P(label | features).
+
+    ``priors``: P(second class | features) before the release, float64 of shape (n,), from
+    ``source``.
+    """
     bags = context.bags
     posterior, sizes = _posterior(priors, bags, claim), np.bincount(bags.members)
     expected = float(np.maximum(posterior, 1 - posterior).mean())
@@ -245,9 +247,11 @@ def _expectations(
 
 
 def equivalent_epsilon(priors: FloatArray, advantage: float) -> float:
-    """Return the ε of binary randomized response with an additive advantage, in nats."""
-    # ``priors``, float64 (n,): P(second class) of each row. ``advantage``: the advantage averaged
-    # over rows; 0 gives 0, and what no ε reaches gives ∞.
+    """Return the ε of binary randomized response with an additive advantage, in nats.
+
+    ``priors``, float64 (n,): P(second class) of each row. ``advantage``: the advantage averaged
+    over rows; 0 gives 0, and what no ε reaches gives ∞.
+    """
     from scipy.optimize import brentq
 
     posterior = np.column_stack([1 - priors, priors])

@@ -133,8 +133,10 @@ class JsonLines(TableSource):
 
 
 def _pieces(blocks: Iterator[bytes], known: int) -> Iterator[bytes]:
-    """Yield whole lines, few enough that their cells fit: lines times the keys of any of them."""
-    # ``known``: how many keys every line gets, 0 where they are those that it has.
+    """Yield whole lines, few enough that their cells fit: lines times the keys of any of them.
+
+    ``known``: how many keys every line gets, 0 where they are those that it has.
+    """
     for block in blocks:
         start = 0
         while start < len(block):

@@ -52,10 +52,11 @@ _LINE: Final = re.compile(
 
 @dataclass(frozen=True)
 class Projection:
-    """A linear map of sparse rows."""
+    """A linear map of sparse rows.
 
-    # ``own`` are the sorted indices of the features that keep a column of their own; the others
-    # share ``buckets`` columns.
+    ``own`` are the sorted indices of the features that keep a column of their own; the others
+    share ``buckets`` columns.
+    """
 
     own: IndexArray
     buckets: int
@@ -85,10 +86,11 @@ class Projection:
 
 
 class SparseTable(TableSource):
-    """Sparse rows with a label each: of an svmlight file, or a SciPy matrix (n, d) and n labels."""
+    """Sparse rows with a label each: of an svmlight file, or a SciPy matrix (n, d) and n labels.
 
-    # They are projected batch by batch when they are first asked for. ``sketch`` says what the
-    # projection did; None until the features were read.
+    They are projected batch by batch when they are first asked for. ``sketch`` says what the
+    projection did; None until the features were read.
+    """
 
     sketch: Sketch | None = None
     sparse = True
@@ -153,9 +155,11 @@ class SparseTable(TableSource):
             yield matrix, labels
 
     def read(self, looked_at: IndexArray | None = None) -> tuple[pa.ChunkedArray, Float32Array]:
-        """Return the labels, n of them, and the features, float32 of shape (n, dimensions)."""
-        # The first rows choose the features with columns of their own. Columns that nothing fell
-        # into are left out. ``looked_at``: the rows to read, in order; None for all.
+        """Return the labels, n of them, and the features, float32 of shape (n, dimensions).
+
+        The first rows choose the features with columns of their own. Columns that nothing fell
+        into are left out. ``looked_at``: the rows to read, in order; None for all.
+        """
         projection: Projection | None = None
         labels, blocks, errors = [], [], [np.zeros(0)]
         rng, pairs, features, size, done = np.random.default_rng(0), 0, 0, 0, 0

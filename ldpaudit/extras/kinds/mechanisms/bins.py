@@ -184,11 +184,12 @@ def _distinct(costs: "BinCosts", starts: list[int], k: int) -> tuple[list[int], 
 
 @dataclass(frozen=True)
 class BinCosts:
-    """The costs of all bins of k labels: L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y)."""
+    """The costs of all bins of k labels: L(bin) = min_m Σ_y p_y e^{ε·1[y in bin]} ℓ(m, y).
 
-    # Losses are relative to releasing each label unchanged. ``ending_at`` gives the costs of the
-    # bins that end with a label, one for each of the first labels; ``output`` the best output of
-    # the bin from a first to a last label.
+    Losses are relative to releasing each label unchanged. ``ending_at`` gives the costs of the
+    bins that end with a label, one for each of the first labels; ``output`` the best output of
+    the bin from a first to a last label.
+    """
 
     k: int
     ending_at: Callable[[int, slice | IndexArray], FloatArray]
@@ -237,9 +238,11 @@ def _mean_costs(
     centre: float,
     convex: Callable[[FloatArray, FloatArray], Any],
 ) -> BinCosts:
-    """Return the costs of ½(m − y)² or m − y − y log(m/y): the weighted mean is the best output."""
-    # For weights w of sum W and moment M they are Σ w φ(y) − W φ(M/W), with φ(y) = ½y² or y log y;
-    # ``convex`` returns W φ(M/W) of M and W, and ``centre`` is taken off the labels.
+    """Return the costs of ½(m − y)² or m − y − y log(m/y): the weighted mean is the best output.
+
+    For weights w of sum W and moment M they are Σ w φ(y) − W φ(M/W), with φ(y) = ½y² or y log y;
+    ``convex`` returns W φ(M/W) of M and W, and ``centre`` is taken off the labels.
+    """
     points = labels - centre
     values = convex(points, np.ones(len(points)))
     mass, moment, curve = (growth * _cumulative(prior * by) for by in (1.0, points, values))

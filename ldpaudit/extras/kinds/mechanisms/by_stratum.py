@@ -63,10 +63,12 @@ class Strata(Made, LabelByStratum):
         return np.stack([one.channel.matrix for one in self.mechanisms])
 
     def averaged(self, shares: Sequence[float] | FloatArray) -> Channel:
-        """Return the channel P(z | y) of a row whose stratum is not looked at."""
-        # ``shares``: of the strata, or (k, s) of the strata among the rows of each true label; with
-        # one row for all labels, stratum and label are taken as independent. Its ε is at most the
-        # mechanism's.
+        """Return the channel P(z | y) of a row whose stratum is not looked at.
+
+        ``shares``: of the strata, or (k, s) of the strata among the rows of each true label; with
+        one row for all labels, stratum and label are taken as independent. Its ε is at most the
+        mechanism's.
+        """
         s, k = len(self.values), len(self.classes)
         weights = np.asarray(shares, dtype=np.float64)
         if weights.shape not in ((s,), (k, s)) or not np.isfinite(weights).all():

@@ -152,8 +152,10 @@ class FrequencyOracle(Made, LocalReports):
         return self.law.draw(check_codes(labels, self.k), bit_source(rng))
 
     def log_ratio(self, reports: Reports, first: IntArray, second: IntArray) -> FloatArray:
-        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,)."""
-        # ``first`` and ``second`` are label codes of shape (n,).
+        """Return log P(report | first)/P(report | second) of each row, in nats, shape (n,).
+
+        ``first`` and ``second`` are label codes of shape (n,).
+        """
         one, other = (self.law.support(reports, c).astype(np.float64) for c in (first, second))
         return np.asarray(self.law.unit * (one - other))
 
@@ -215,10 +217,12 @@ def _generalized(k: int, epsilon: float) -> Protocol:
 
 
 def _subset(k: int, epsilon: float, size: Any) -> Protocol:
-    """A uniform set of ω labels that holds the true one with probability ωe^ε/(ωe^ε + k − ω)."""
-    # ω is ``size``, from 1 to k − 1; by default k/(e^ε + 1), rounded.
-    # Ye & Barg (2018); Wang et al. (2016), Mutual information optimally local private discrete
-    # distribution estimation.
+    """A uniform set of ω labels that holds the true one with probability ωe^ε/(ωe^ε + k − ω).
+
+    ω is ``size``, from 1 to k − 1; by default k/(e^ε + 1), rounded.
+    Ye & Barg (2018); Wang et al. (2016), Mutual information optimally local private discrete
+    distribution estimation.
+    """
     best = min(max(1, round(k / (math.exp(epsilon) + 1))), k - 1)
     w, rest = check_whole("size", best if size is None else size, 1, k - 1), k - 1
     # P(the true one is not among them) by itself: 1 − p has no digits left at large ε.
@@ -317,9 +321,11 @@ def best_threshold(epsilon: float) -> float:
 
 
 def _thresholded(k: int, epsilon: float, threshold: Any) -> Protocol:
-    """Laplace noise of scale 2/ε on a one-hot vector; the report says which entries exceed θ."""
-    # ε of the noise is stated; the report's ``epsilon`` is smaller, as thresholding loses some.
-    # Wang et al. (2017), section 4.2.
+    """Laplace noise of scale 2/ε on a one-hot vector; the report says which entries exceed θ.
+
+    ε of the noise is stated; the report's ``epsilon`` is smaller, as thresholding loses some.
+    Wang et al. (2017), section 4.2.
+    """
     at = best_threshold(epsilon) if threshold is None else check_finite("threshold", threshold)
     if not 0.5 < at <= 1:
         raise InputError(f"The 'threshold' must lie in (1/2, 1]. Got {at:g}.")

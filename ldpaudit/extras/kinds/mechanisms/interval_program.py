@@ -96,9 +96,11 @@ class IntervalArcs:
         return np.diff([0.0, *(multipliers[:-1] / self.growth), multipliers[-1]])
 
     def random_partition(self, chance: float) -> FloatArray:
-        """Return positive amounts with row sums 1: the bins of a random partition."""
-        # Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional
-        # to the probability that its interval is a bin.
+        """Return positive amounts with row sums 1: the bins of a random partition.
+
+        Each inner boundary is drawn with probability ``chance``; an arc's amount is proportional
+        to the probability that its interval is a bin.
+        """
         start, end = self.ends
         drawn = (start > 0).astype(int) + (end < self.k)
         amounts = (1 - chance) ** (end - start - 1) * chance**drawn

@@ -26,11 +26,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, clopper_pearson_lower
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.extras.kinds.noisy_features.one_run import one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import epsilon_of_mu, one_run_mu, promised_share
+from ldpaudit.release import BoolArray
 
 _MOST_ROWS_PAIRED: Final = 40_000
 _FEWEST_PAIRS: Final = 40

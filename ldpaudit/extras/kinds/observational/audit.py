@@ -224,8 +224,10 @@ def _scored(context: AuditContext) -> tuple[IndexArray, FloatArray, str]:
 
 
 def check_support(posterior: FloatArray, truth: IntArray) -> None:
-    """Raise InputError if fewer than 20 rows' true labels have a public probability above 0."""
-    # ``posterior`` is float64 of shape (n, k), ``truth`` int32 of shape (n,).
+    """Raise InputError if fewer than 20 rows' true labels have a public probability above 0.
+
+    ``posterior`` is float64 of shape (n, k), ``truth`` int32 of shape (n,).
+    """
     possible = int((posterior[np.arange(len(truth)), truth] > 0).sum())
     if possible < _FEWEST_INSIDE:
         raise InputError(

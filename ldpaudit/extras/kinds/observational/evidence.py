@@ -32,6 +32,7 @@ from ldpaudit.doors import (
     Release,
     shift_lower,
 )
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound, GroupTest, Strongest
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, is_found, smallest_excess
 from ldpaudit.estimators.intervals.binomial import ShiftedCoins, trials_lower, trials_upper
@@ -54,7 +55,8 @@ _FEWEST_MATCHES: Final = 20
 _SAME_DIGITS: Final = 6
 _FEWEST_CANARIES: Final = 20
 _FEWEST_WRONG: Final = 5.0
-_CHOSEN_SHARE: Final = 0.75
+_GUESSES: Final = Split({"promising": 0.75, "all": 1 - 0.75})
+"""Of canaries: the most promising guesses, and all of them."""
 _QUANTILE: Final = 2.2  # Normal deviations that the guesses lose to their confidence bound, about.
 # Canary labels less probable than this do not have the stated probabilities.
 _INCREDIBLE: Final = 1e-9
@@ -199,9 +201,11 @@ def _alike(release: Release, rows: IndexArray) -> IndexArray:
 
 
 def _drawn_with(context: AuditContext, labels: Literal["truth", "released"]) -> FloatArray | None:
-    """Return roughly with what probabilities a model-based claim draws each row's labels."""
-    # From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
-    # float64 of shape (n, k); None for other mechanisms.
+    """Return roughly with what probabilities a model-based claim draws each row's labels.
+
+    From the public P̂(y | x), or else from a model of the true or of the released ``labels``.
+    float64 of shape (n, k); None for other mechanisms.
+    """
     claim, scores = model_claim(context), context.release.public_posterior
     if claim is None:
         return None
@@ -228,8 +232,8 @@ def _canaries(context: AuditContext) -> Proof | None:
     chosen = _promising(context, priors, chances)
     if chosen is not None:
         stated = None if known is None else known[chosen]
-        few = CanaryGuesses(priors[chosen], int(right[chosen].sum()), _CHOSEN_SHARE, stated)
-        tests = [few, CanaryGuesses(priors, int(right.sum()), 1 - _CHOSEN_SHARE, known)]
+        few = CanaryGuesses(priors[chosen], int(right[chosen].sum()), _GUESSES["promising"], stated)
+        tests = [few, CanaryGuesses(priors, int(right.sum()), _GUESSES["all"], known)]
     return Proof(
         "canaries",
         "canaries",

@@ -27,11 +27,15 @@ import numpy as np
 
 from ldpaudit.arrays import stable_order
 from ldpaudit.doors import FloatArray, IndexArray, IntArray, shift_lower
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method
 from ldpaudit.estimators.intervals.binomial import shift_upper, trials_lower, trials_upper
 from ldpaudit.release import BoolArray
 
 RATIOS: Final = (1, 4, 16)  # controls per case: many where the target label is rare
+_MATCHINGS: Final = Split({"designed": 0.75, "others": 0.25})
+# Of the others: each matching's two rates, in equal parts, and accuracy with one control per case.
+_OTHERS: Final = Split({"two-sided": 0.5, "accuracy": 0.5})
 
 
 @dataclass(frozen=True)
@@ -112,19 +116,22 @@ def matched_tests(
     """Return the tests of several matchings' tables, with their shares, independent of the counts.
 
     ``counts``: with the mean probability that the claim gives the event among the cases, where it
-    is known. ``designed``: of :func:`designed_matching`; it has three quarters of the error
-    probability. Half of the rest is for the accuracy of matchings with one control per case.
+    is known. ``designed``: of :func:`designed_matching`; it has most of the error
+    probability. Half of the rest is for the accuracy of the matching with one control per case.
     """
 
     def test(part: tuple[IndexArray, float | None], method: Method, share: float) -> GroupTest:
         return GroupTest(part[0], np.arange(2, dtype=np.int32), share, method, method, part[1])
 
-    left = 1.0 if designed is None else 0.25
-    tests = [] if designed is None else [test(designed, "two-sided", 0.75)]
+    left, tests = 1.0, list[GroupTest]()
+    if designed is not None:
+        left = _MATCHINGS["others"]
+        tests = [test(designed, "two-sided", _MATCHINGS["designed"])]
+    of_rates, of_accuracy = (_OTHERS.of(left, part) for part in ("two-sided", "accuracy"))
     some = [part for part in counts if part[0][1].any()]
-    tests += [test(part, "two-sided", 0.5 * left / max(len(counts), 1)) for part in some]
+    tests += [test(part, "two-sided", of_rates / max(len(counts), 1)) for part in some]
     equal = [part for part in some if part[0][0].sum() == part[0][1].sum()]
-    return tests + [test(part, "accuracy", 0.5 * left) for part in equal]
+    return tests + [test(part, "accuracy", of_accuracy) for part in equal]
 
 
 def designed_matching(
@@ -179,12 +186,13 @@ def expected_two_sided(
 
 @dataclass(frozen=True)
 class ModelBasedFamily:
-    """Model-based randomized response of one model and floor, whatever its λ: what power is for."""
+    """Model-based randomized response of one model and floor, whatever its λ: what power is for.
 
-    # A row in which the model gives the released label the probability p has the ratio 1 + (1 −
-    # λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at another ε'
-    # of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
-    # ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
+    A row in which the model gives the released label the probability p has the ratio 1 + (1 −
+    λ)/(λp), and the worst one that the floor allows has 1 + (1 − λ)/(λf) = e^ε. So at another ε'
+    of the same family the rows at hand show 1 + (e^ε' − 1)·f/p.
+    ``floor``: f in (0, 1/k], the least probability that a label is drawn with.
+    """
 
     floor: float
 

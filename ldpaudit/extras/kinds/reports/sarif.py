@@ -153,7 +153,7 @@ def _invocation(result: AuditResult, around: Surroundings) -> dict[str, Any]:
 def _notifications(result: AuditResult) -> Iterator[dict[str, Any]]:
     for piece in pieces(result):
         for record in piece.result.audits:
-            if record.status in ("failed", "stopped"):
+            if record.status == "stopped":
                 words = f"{audit_name(record.id)}: {record.status}. {shown(record.reason)}"
                 yield {"level": "error", "message": _text(_of(piece, words.strip()))}
         for note in piece.result.notes:

@@ -40,9 +40,11 @@ _ALIKE: Final = "people are found independently of one another"
 def attack_estimates(
     context: AuditContext, original: FeatureTable, rows: IndexArray
 ) -> Iterator[Estimate]:
-    """Yield the success of both attacks on audited and held-out people, naively, and the risk."""
-    # ``rows``, int64 of shape (m,), are those with synthetic features. Without held-out rows only
-    # the success on audited people, and naively, is known.
+    """Yield the success of both attacks on audited and held-out people, naively, and the risk.
+
+    ``rows``, int64 of shape (m,), are those with synthetic features. Without held-out rows only
+    the success on audited people, and naively, is known.
+    """
     context.progress.step("attacking the synthetic rows")
     rng, others = context.rng("synthetic", "attacks"), context.release.held_out
     size = min(len(original), _MOST_PEOPLE, *(() if others is None else (len(others),)))

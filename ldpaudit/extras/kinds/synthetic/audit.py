@@ -62,8 +62,10 @@ _POPULATION = (
 
 
 def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
-    """Return a lower bound of the chance that synthetic rows reveal which rows they replace."""
-    # ``rows``, int64 of shape (m,), are those with synthetic features.
+    """Return a lower bound of the chance that synthetic rows reveal which rows they replace.
+
+    ``rows``, int64 of shape (m,), are those with synthetic features.
+    """
     context.progress.step("comparing synthetic rows with the rows that they replace")
     rng = context.rng(AUDIT_ID, "own-row")
     metric = fit_metric(original, "l2", rng=rng)

@@ -52,8 +52,10 @@ def discounted_model(
     rng: np.random.Generator,
     threads: int,
 ) -> DiscountedModel:
-    """Learn which rows are original, and P(label | features) from them."""
-    # ``transition``: the channel, float64 (k, m).
+    """Learn which rows are original, and P(label | features) from them.
+
+    ``transition``: the channel, float64 (k, m).
+    """
     assert release.synthetic is not None
     k = len(release.classes)
     share = original_share(release.features, release.synthetic, noise, k, rng, threads)
@@ -75,9 +77,11 @@ def original_share(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> OriginalShare:
-    """Learn which released rows are original."""
-    # ``table``: that replaced rows were drawn from, or other rows of the same generator. By the
-    # rows that equal a row of the table, where at least λ/2 of all do; else by a discriminator.
+    """Learn which released rows are original.
+
+    ``table``: that replaced rows were drawn from, or other rows of the same generator. By the
+    rows that equal a row of the table, where at least λ/2 of all do; else by a discriminator.
+    """
     keys, weights = _weights(table, k)
     spots, known = _locate(keys, features)
     if known.mean() < _RECOGNISED * noise:

@@ -25,8 +25,9 @@ import numpy as np
 from scipy.special import gammaln, ndtr, xlogy
 
 from ldpaudit.doors import FloatArray, clopper_pearson
+from ldpaudit.error_budget import Split
 
-_NUISANCE_SHARE: Final = 0.02  # of an error probability, for the unknown chance
+_TEST: Final = Split({"unknown chance": 0.02})  # the ratio has what is left
 _POINTS: Final = 7  # at which its p-value is looked for
 _FAR: Final = 6.0  # standard deviations within which outcomes are added up
 _OUTSIDE: Final = 1e-7  # at most as likely are the others, which count as extreme
@@ -66,7 +67,7 @@ def ratio_p_value(pairs: Pairs, ratio: float, alpha: float, *, low: bool) -> flo
     if min(pairs.first, pairs.second) >= _MANY:
         return float(ndtr(seen))
     least, most = max(0.0, 1 - ratio), 1 / (1 + ratio)
-    error = _NUISANCE_SHARE * alpha
+    error = _TEST.of(alpha, "unknown chance")
     ends = clopper_pearson(pairs.second, number, error)
     # Some q under ρ may lie outside all that the counts allow: then they speak against ρ.
     low_q, high_q = max(float(ends[0]), least), min(float(ends[1]), most)

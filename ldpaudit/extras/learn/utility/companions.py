@@ -139,9 +139,11 @@ def other_columns(
     *,
     true: bool = False,
 ) -> OtherColumns:
-    """Return the other private columns for a learner of the one at ``position``."""
-    # ``tests``: the test rows with the true values of each column; ``true``: whether to use the
-    # true values of the released rows, which must be known.
+    """Return the other private columns for a learner of the one at ``position``.
+
+    ``tests``: the test rows with the true values of each column; ``true``: whether to use the
+    true values of the released rows, which must be known.
+    """
     columns, declared = file.columns, file.declaration
     if declared is not None and declared.joint is not None and not true:
         joint = joint_claim(declared, [column.classes for column in columns])

@@ -113,11 +113,13 @@ def correction_for(release: Release) -> LossCorrection:
 
 
 def bias_correction(claim: Mechanism, released: FloatArray, columns: int) -> LossCorrection:
-    """Return the correction of a squared loss that fits a mechanism on numbers."""
-    # Undoing a bias adds variance. A linear model with p ``columns`` on n rows averages over rows:
-    # the variance of its labels enters its error p/n times, their squared bias whole. So a bias is
-    # undone where that lowers the sum, at the mechanism's exact bias and variance of the
-    # ``released`` labels, float64 of shape (n,).
+    """Return the correction of a squared loss that fits a mechanism on numbers.
+
+    Undoing a bias adds variance. A linear model with p ``columns`` on n rows averages over rows:
+    the variance of its labels enters its error p/n times, their squared bias whole. So a bias is
+    undone where that lowers the sum, at the mechanism's exact bias and variance of the
+    ``released`` labels, float64 of shape (n,).
+    """
     claim = claim.after_rounding
     try:
         debiased_labels(released, claim)
@@ -488,10 +490,12 @@ def iwp_model(
     loss: str | None,
     rng: np.random.Generator,
 ) -> Any:
-    """Return an unfitted IWP-SGD model, its step and ball small enough for features and noise."""
-    # ``noise``: what released the labels; ``sigma``: σ of the features' noise, 0 without any;
-    # ``matrix``: released features, of shape (n, d); ``loss``: None is quadratic, "squared" is of
-    # numbers in [−1, 1].
+    """Return an unfitted IWP-SGD model, its step and ball small enough for features and noise.
+
+    ``noise``: what released the labels; ``sigma``: σ of the features' noise, 0 without any;
+    ``matrix``: released features, of shape (n, d); ``loss``: None is quadratic, "squared" is of
+    numbers in [−1, 1].
+    """
     from ldpaudit.extras.learn.iwp_losses import LOSSES
     from ldpaudit.learners import IWPClassifier, IWPRegressor
 

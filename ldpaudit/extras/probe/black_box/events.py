@@ -105,10 +105,11 @@ def _readable(value: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """Outputs as a few columns in bins."""
+    """Outputs as a few columns in bins.
 
-    # ``name``: "entries"; "deviations" of entries from the output's median; "outputs" as wholes; or
-    # "items", whether each of these occurs anywhere in an output.
+    ``name``: "entries"; "deviations" of entries from the output's median; "outputs" as wholes; or
+    "items", whether each of these occurs anywhere in an output.
+    """
 
     name: str
     binnings: tuple[Bins, ...]
@@ -204,10 +205,11 @@ def _items(pooled: OutputTable) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RatioScore:
-    """The sum over columns of the estimated log ratio of a bin's probabilities."""
+    """The sum over columns of the estimated log ratio of a bin's probabilities.
 
-    # The log likelihood ratio itself where the columns are independent given the input, or where
-    # there is one. ``tells``: whether the fitting sample distinguished the two inputs at all.
+    The log likelihood ratio itself where the columns are independent given the input, or where
+    there is one. ``tells``: whether the fitting sample distinguished the two inputs at all.
+    """
 
     view: View
     used: tuple[int, ...]
@@ -337,10 +339,11 @@ def _merged(pair: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A rule that guesses which of two inputs an output came from."""
+    """A rule that guesses which of two inputs an output came from.
 
-    # The first where the score is at least ``high``, the second where it is at most ``low``, else
-    # none.
+    The first where the score is at least ``high``, the second where it is at most ``low``, else
+    none.
+    """
 
     score: Score
     low: float
@@ -366,10 +369,11 @@ class Event:
 
 @dataclass(frozen=True)
 class Goal:
-    """The test that an event is chosen for."""
+    """The test that an event is chosen for.
 
-    # ``candidates`` fresh outputs, the one-sided error probability ``alpha``, and the hypothesis'
-    # δ.
+    ``candidates`` fresh outputs, the one-sided error probability ``alpha``, and the hypothesis'
+    δ.
+    """
 
     candidates: int
     alpha: float
@@ -378,10 +382,11 @@ class Goal:
 
 @dataclass(frozen=True, eq=False)
 class PairChoice:
-    """The best event found for a pair of inputs."""
+    """The best event found for a pair of inputs.
 
-    # ``counts`` are those of the sample on which thresholds were chosen: no bound may use them.
-    # ``expected`` is roughly the bound to expect of fresh candidates, in nats; may be negative.
+    ``counts`` are those of the sample on which thresholds were chosen: no bound may use them.
+    ``expected`` is roughly the bound to expect of fresh candidates, in nats; may be negative.
+    """
 
     first: int
     second: int
@@ -396,10 +401,12 @@ def choose_events(
     rng: np.random.Generator,
     inputs: Sequence[Any] = (),
 ) -> list[PairChoice]:
-    """Choose an event for every pair of inputs, the most promising pair first."""
-    # ``tables`` are outputs of each of k ≥ 2 inputs, of shape (n, d): scores are fitted on the
-    # first half of each and thresholds chosen on the second. ``rng``: for the boosted trees.
-    # ``inputs``: the inputs themselves, which single outputs may name.
+    """Choose an event for every pair of inputs, the most promising pair first.
+
+    ``tables`` are outputs of each of k ≥ 2 inputs, of shape (n, d): scores are fitted on the
+    first half of each and thresholds chosen on the second. ``rng``: for the boosted trees.
+    ``inputs``: the inputs themselves, which single outputs may name.
+    """
     fitting = [table[: len(table) // 2] for table in tables]
     counted = [
         (view, [
@@ -488,9 +495,11 @@ def _best(
     two: FloatArray,
     worth: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
 ) -> tuple[Event, int, int, float]:
-    """Return the event of the largest worth, its right and wrong guesses, and its worth."""
-    # Looks at every pair of thresholds, an infinite one included: then its input is never guessed.
-    # ``worth`` is asked for right and wrong guesses, and how many inputs are ever guessed.
+    """Return the event of the largest worth, its right and wrong guesses, and its worth.
+
+    Looks at every pair of thresholds, an infinite one included: then its input is never guessed.
+    ``worth`` is asked for right and wrong guesses, and how many inputs are ever guessed.
+    """
     one, two = np.sort(one), np.sort(two)
     values = np.unique(np.concatenate([one, two]))
     if len(values) > _THRESHOLDS:

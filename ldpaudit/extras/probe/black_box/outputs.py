@@ -156,10 +156,11 @@ def _uneven(one: int, other: int) -> InputError:
 
 @dataclass(frozen=True)
 class OutputForm:
-    """The form of the outputs on which events were chosen."""
+    """The form of the outputs on which events were chosen.
 
-    # ``width`` entries of a numeric ``dtype`` or objects; ``ragged``: read as sets, since some
-    # differed in length.
+    ``width`` entries of a numeric ``dtype`` or objects; ``ragged``: read as sets, since some
+    differed in length.
+    """
 
     width: int
     dtype: np.dtype[Any]

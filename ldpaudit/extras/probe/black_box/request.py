@@ -41,12 +41,13 @@ class Claim:
 
 @dataclass(frozen=True)
 class BlackBoxRequest:
-    """The options of ``ldpaudit mechanism audit``."""
+    """The options of ``ldpaudit mechanism audit``.
 
-    # A tenth to a half of the samples, and as many of every other input, serve to choose the event.
-    # ``claim``: ε is None where nothing is claimed; δ is that of the (ε, δ)-DP that is claimed, or
-    # under which ε is bounded. The value of ``features`` for an output must not depend on the other
-    # outputs. ``path``: where modules are searched first.
+    A tenth to a half of the samples, and as many of every other input, serve to choose the event.
+    ``claim``: ε is None where nothing is claimed; δ is that of the (ε, δ)-DP that is claimed, or
+    under which ε is bounded. The value of ``features`` for an output must not depend on the other
+    outputs. ``path``: where modules are searched first.
+    """
 
     function: Annotated[
         str,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ldpaudit.doors import (
     processes,
     refuse,
 )
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon, epsilon_lower
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_upper
 from ldpaudit.extras.probe.black_box.events import (
@@ -57,8 +58,8 @@ from ldpaudit.result import Verdict
 
 # Outputs of one call, at most.
 _CHUNK = 20_000
-# Of the error probability, where a claim is judged by a bound of ε and one of δ.
-_EPSILON_SHARE, _DELTA_SHARE = 0.9, 0.1
+# Where a claim is judged by a bound of ε and one of δ.
+_BOUNDS: Final = Split({"epsilon": 0.9, "delta": 0.1})
 _PROBE = 500
 _TRAINING_SHARE, _TRAINING = 0.1, 20_000
 # Of few samples: an event of single values needs fewer.
@@ -71,10 +72,11 @@ _MOST_WORKERS = 8
 
 @dataclass(frozen=True)
 class DrawTask:
-    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``."""
+    """n outputs of one input (``chosen``) to be drawn, and counted where there are ``events``.
 
-    # ``key`` names the generator's child; ``used`` are the inputs whose features the events need
-    # (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
+    ``key`` names the generator's child; ``used`` are the inputs whose features the events need
+    (None: all). Outputs that do not have the ``form`` on which events were chosen are left out.
+    """
 
     chosen: int
     n: int
@@ -231,7 +233,7 @@ def _looks(tested: Sequence[Sequence[GuessCounts]]) -> list[tuple[int, int]]:
 
 def _refuted(tested: Sequence[Sequence[GuessCounts]], request: BlackBoxRequest) -> bool:
     """Return whether the looks so far refute the claimed ε, at its part of the error."""
-    level = _EPSILON_SHARE * (1 - request.confidence)
+    level = _BOUNDS.of(1 - request.confidence, "epsilon")
     return refutes(_looks(tested), request.claim.epsilon or 0.0, level)
 
 
@@ -322,7 +324,7 @@ def _outcome(
     whole = counts[0].candidates == planned
     alpha, delta, claimed = 1 - request.confidence, request.claim.delta, request.claim.epsilon
     # The verdict depends on both bounds: an honest claim is refuted with probability alpha at most.
-    first = alpha if claimed is None else _EPSILON_SHARE * alpha
+    first = alpha if claimed is None else _BOUNDS.of(alpha, "epsilon")
     bound, best = epsilon_lower(counts[0], first, delta).epsilon, choices[0]
     if request.stop_early:
         bound = anytime_epsilon(_looks(tested), first)
@@ -330,7 +332,7 @@ def _outcome(
     detectable = shown = None
     if claimed is not None:
         # Where the test ended early the bound of δ, of a fixed number of outputs, would not hold.
-        shift = delta_lower(counts[1], claimed, _DELTA_SHARE * alpha) if whole else 0.0
+        shift = delta_lower(counts[1], claimed, _BOUNDS.of(alpha, "delta")) if whole else 0.0
         shown = DeltaBound(value=shift, low=shift, level=request.confidence, epsilon=claimed)
         detectable = detectable_epsilon(counts[0], claimed, first, delta)
         if request.stop_early:

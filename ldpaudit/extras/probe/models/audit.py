@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, SupportsFloat
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray
 from ldpaudit.claim import declaration_of
 from ldpaudit.doors import (
     Estimate,
@@ -19,6 +18,7 @@ from ldpaudit.doors import (
     clopper_pearson,
     from_declaration,
 )
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.extras.kinds.noisy_features.one_run import detectable_in_one_run, one_run_epsilon
 from ldpaudit.extras.kinds.noisy_features.tradeoff import (
@@ -39,11 +39,12 @@ from ldpaudit.extras.probe.models.game import (
 )
 from ldpaudit.extras.probe.models.result import CURVE_REFERENCE, SCHEMA_VERSION, ModelAudit
 from ldpaudit.extras.probe.sequential import anytime_epsilon, refutes
+from ldpaudit.release import BoolArray
 from ldpaudit.result import Verdict
 
 _CHOOSING: Final = 0.25
 """Of one person's runs: these show how to guess, the others test it."""
-SHARES: Final = {1.0: 0.6} | dict.fromkeys((0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 0.4 / 6)
+SHARES: Final = Split({1.0: 0.6} | dict.fromkeys((0.5, 0.2, 0.1, 0.05, 0.02, 0.01), 0.4 / 6))
 """Of the coins, those guessed, where the model is surest; and each one's part of the error."""
 _FEWEST: Final = 40
 _LEAST: Final = 1e-9
@@ -311,7 +312,7 @@ def _look(
     before, share = played[:-1], 1.0
     if before:
         counts = {one: _counts(before, one, fixed=False) for one in SHARES}
-        share = max(SHARES, key=lambda one: one_run_epsilon(counts[one], alpha * SHARES[one]))
+        share = max(SHARES, key=lambda one: one_run_epsilon(counts[one], SHARES.of(alpha, one)))
     _, right, wrong = played[-1].guesses(share)
     last = looks[-1] if looks else (0, 0)
     return last[0] + right, last[1] + wrong
@@ -335,7 +336,7 @@ def _found(
         return _Found(rule, candidates, candidates, *spent)
     every = {share: _counts(played, share, fixed=delta > 0) for share in SHARES}
     bounds = {
-        share: one_run_epsilon(every[share], alpha * SHARES[share], delta) for share in SHARES
+        share: one_run_epsilon(every[share], SHARES.of(alpha, share), delta) for share in SHARES
     }
     best = max(SHARES, key=lambda share: bounds[share])
     rule, under, guessed = f"{_RULES[way]}, for {_most(best)}", None, None
@@ -347,7 +348,7 @@ def _found(
         under = epsilon_of_mu(one_run_mu(guessed, alpha), delta)
     return _Found(
         *(rule, candidates, candidates, len(played), every[best], bounds[best]),
-        *(alpha * SHARES[best], under, guessed),
+        *(SHARES.of(alpha, best), under, guessed),
     )
 
 

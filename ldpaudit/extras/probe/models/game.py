@@ -6,10 +6,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, InputError
 from ldpaudit.models.screening import tried_out
 from ldpaudit.plugins import where
+from ldpaudit.release import BoolArray
 
 Fit = Callable[[Any, Any], Any]
 """A whole training procedure: ``fit(X, y)`` returns a model with ``predict_proba``."""
@@ -19,11 +19,12 @@ _LEAST: Final = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Coins:
-    """Candidates, people or groups of rows, of which a coin has chosen the labels."""
+    """Candidates, people or groups of rows, of which a coin has chosen the labels.
 
-    # ``rows`` (r,) are the rows that coins decide, ``unit`` (r,) the candidate of each, numbered
-    # from 0; ``either`` (r, 2) the codes of a row's true label and of another one; ``coin`` (m,)
-    # whether the rows of each candidate got the other.
+    ``rows`` (r,) are the rows that coins decide, ``unit`` (r,) the candidate of each, numbered
+    from 0; ``either`` (r, 2) the codes of a row's true label and of another one; ``coin`` (m,)
+    whether the rows of each candidate got the other.
+    """
 
     rows: IndexArray
     unit: IndexArray

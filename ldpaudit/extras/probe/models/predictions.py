@@ -312,7 +312,7 @@ def of_canaries(
 
     def bound(share: float) -> float:
         chances, right = guessed(share)
-        return max(shift_lower(chances, int(right.sum()), alpha * SHARES[share]), 0.0)
+        return max(shift_lower(chances, int(right.sum()), SHARES.of(alpha, share)), 0.0)
 
     bounds = {share: bound(share) for share in SHARES}
     share = max(SHARES, key=lambda one: bounds[one])

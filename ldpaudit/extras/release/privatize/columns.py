@@ -45,7 +45,8 @@ from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_list, check_numeric_classes
-from ldpaudit.mechanisms.rounded import Rounding, with_rounding
+from ldpaudit.mechanisms.rounded import with_rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import ColumnsDeclaration, Label, LabelDeclaration
 
@@ -114,10 +115,11 @@ def unchanged(codes: IntArray) -> IntArray:
 
 @dataclass(frozen=True, eq=False)
 class PrivateColumns:
-    """All private columns of a release, one at least."""
+    """All private columns of a release, one at least.
 
-    # ``joint`` is the mechanism that releases all of them together; None: each has its own.
-    # ``seals``: the digests of the true labels, where there is a receipt.
+    ``joint`` is the mechanism that releases all of them together; None: each has its own.
+    ``seals``: the digests of the true labels, where there is a receipt.
+    """
 
     each: tuple[PrivateColumn, ...]
     joint: JointMechanism | None = None
@@ -289,9 +291,11 @@ def read_columns(
     progress: Progress,
     key: NoiseKey | None = None,
 ) -> PrivateColumns:
-    """Read the labels of all private columns in one pass, and build their mechanisms."""
-    # ``key``: seals the labels. InputError if a label is missing or none that its mechanism takes,
-    # or a parameter is out of range.
+    """Read the labels of all private columns in one pass, and build their mechanisms.
+
+    ``key``: seals the labels. InputError if a label is missing or none that its mechanism takes,
+    or a parameter is out of range.
+    """
     labels: list[tuple[str, LabelCount]] = []
     strata: dict[str, tuple[str, Tally]] = {}
     for one in columns:
@@ -405,9 +409,11 @@ def _over_every(own: Mechanism, every: tuple[Label, ...]) -> Mapping[str, Any]:
 def build(
     request: ColumnRequest, labels: DeclaredLabels, survey: Survey, table: LabelPrior | None
 ) -> tuple[Mechanism, Prior | None]:
-    """Return the mechanism, and the prior that it was designed for."""
-    # ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
-    # infinite, but for labels that are asked to stay as they are.
+    """Return the mechanism, and the prior that it was designed for.
+
+    ``table``: the file of the prior. InputError if a parameter is out of range, or ε would be
+    infinite, but for labels that are asked to stay as they are.
+    """
     if request.unperturbed is not None:
         return _with_unperturbed(request, labels, survey, table)
     mechanism = family(request.mechanism)

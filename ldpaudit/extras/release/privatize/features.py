@@ -78,10 +78,12 @@ class RowSource:
 def labelled_rows(
     path: str, request: ColumnRequest, features: pa.Schema, classes: tuple[Label, ...], role: str
 ) -> tuple[pa.Table, IntArray]:
-    """Read a table that goes along with the data: its features, decoded, and its label codes."""
-    # Other columns that it may have are those of the data that are not released. ``role`` is for
-    # messages. InputError if its columns, types or labels are not those of the data; rows are
-    # counted.
+    """Read a table that goes along with the data: its features, decoded, and its label codes.
+
+    Other columns that it may have are those of the data that are not released. ``role`` is for
+    messages. InputError if its columns, types or labels are not those of the data; rows are
+    counted.
+    """
     table, label = read_whole(open_table(path, request)), request.label
     names = [*features.names, label]
     for name in names:
@@ -295,9 +297,11 @@ def _holds_dictionary(kind: pa.DataType) -> bool:
 def with_gaussian_noise(
     mechanism: NoisyFeatures, project: bool, rng: np.random.Generator | None
 ) -> FeatureRelease:
-    """Return numbers with noise; a list of numbers counts as that many features."""
-    # ``project``: rows longer than the radius are shortened, else refused. ``rng``: a generator for
-    # an experiment, None for OpenDP.
+    """Return numbers with noise; a list of numbers counts as that many features.
+
+    ``project``: rows longer than the radius are shortened, else refused. ``rng``: a generator for
+    an experiment, None for OpenDP.
+    """
 
     def schema(features: pa.Schema) -> pa.Schema:
         fields = []
@@ -362,10 +366,11 @@ def _column(part: FloatArray, kind: pa.DataType) -> pa.Array:
 
 @dataclass(frozen=True, eq=False)
 class SyntheticSample:
-    """Rows of a generator for each label in turn, so that all labels have equally many."""
+    """Rows of a generator for each label in turn, so that all labels have equally many.
 
-    # They are new draws: no row of the sample is in the release or shows which rows are synthetic.
-    # ``schema``: the release's without its declaration; decoded for text.
+    They are new draws: no row of the sample is in the release or shows which rows are synthetic.
+    ``schema``: the release's without its declaration; decoded for text.
+    """
 
     rows: int
     schema: pa.Schema

@@ -30,7 +30,7 @@ from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.doors import FloatArray, InputError, IntArray, refuse
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, Stream
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.rounded import Rounding
+from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.release import Label
 
 CountArray = npt.NDArray[np.int64]
@@ -229,9 +229,10 @@ class ClassDomain:
 
 @dataclass(frozen=True, eq=False)
 class NumberDomain:
-    """Numbers of a declared range, on its grid if it has one, or rounded to the points of one."""
+    """Numbers of a declared range, on its grid if it has one, or rounded to the points of one.
 
-    # ``draws`` of the rounding; None without one.
+    ``draws`` of the rounding; None without one.
+    """
 
     labels: LabelRange | None
     rounding: Rounding | None = None
@@ -341,10 +342,11 @@ class Tally:
 
 
 class ClassCount(Tally):
-    """Reads the labels of a mechanism on classes."""
+    """Reads the labels of a mechanism on classes.
 
-    # ``classes``: None takes those that occur, at least two and no more than the rows allow;
-    # ``hint`` ends the message about labels that are not declared.
+    ``classes``: None takes those that occur, at least two and no more than the rows allow;
+    ``hint`` ends the message about labels that are not declared.
+    """
 
     def __init__(self, kind: pa.DataType, classes: Sequence[Label] | None, hint: str = "") -> None:
         super().__init__(kind)
@@ -445,10 +447,12 @@ def _check_complete(name: str, rows: int, missing: int) -> None:
 def outputs_of(
     outputs: Sequence[Label], kind: pa.DataType, found: pa.Array
 ) -> tuple[pa.DataType, Callable[[IntArray], pa.Array]]:
-    """Return the type of a finite mechanism's outputs, and what writes codes of them."""
-    # True labels have type ``kind``; an output that is one of the labels ``found`` is written in
-    # the same way. Of a dictionary each batch holds all outputs in the declared order, whatever is
-    # drawn.
+    """Return the type of a finite mechanism's outputs, and what writes codes of them.
+
+    True labels have type ``kind``; an output that is one of the labels ``found`` is written in
+    the same way. Of a dictionary each batch holds all outputs in the declared order, whatever is
+    drawn.
+    """
     bare = bare_type(kind)
     array = output_array(outputs, bare, found)
     if not pa.types.is_dictionary(kind) or array.type != bare:

@@ -63,10 +63,11 @@ _WITH: Final = {
 
 @dataclass(frozen=True)
 class StatedRelease:
-    """What is to be released: the private columns, at least one, each with its request."""
+    """What is to be released: the private columns, at least one, each with its request.
 
-    # ``joint`` is the full name of the mechanism that releases all of them together, else None; the
-    # requests then state no more than each column's labels.
+    ``joint`` is the full name of the mechanism that releases all of them together, else None; the
+    requests then state no more than each column's labels.
+    """
 
     columns: tuple[ColumnRequest, ...]
     joint: str | None = None
@@ -355,9 +356,11 @@ def options_of(name: str) -> tuple[str, ...]:
 
 
 def labels_of(mechanisms: Mapping[str, Any]) -> tuple[LabelOptions, ...]:
-    """Return the private columns of a Python call."""
-    # ``mechanisms``: from a column to its mechanism, ``"MECHANISM:KEY=VALUE:…"`` or the keys of a
-    # plan (InputError as :func:`parse_label` and :func:`read_plan`).
+    """Return the private columns of a Python call.
+
+    ``mechanisms``: from a column to its mechanism, ``"MECHANISM:KEY=VALUE:…"`` or the keys of a
+    plan (InputError as :func:`parse_label` and :func:`read_plan`).
+    """
     columns = list[LabelOptions]()
     for name in texts_of(mechanisms.keys(), "label"):
         how = mechanisms[name]

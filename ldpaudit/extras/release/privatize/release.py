@@ -52,13 +52,14 @@ _Column = tuple[pa.DataType, Callable[[pa.RecordBatch, pa.Array, IntArray, int],
 
 @dataclass(frozen=True, eq=False)
 class RowRelease:
-    """Turns a batch of true rows into released ones, in the same order."""
+    """Turns a batch of true rows into released ones, in the same order.
 
-    # ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
-    # features, of each private column the true labels and their int32 codes, and the number of the
-    # block that they are, to released features and labels; ``schema`` from the features' columns
-    # and types to the released ones'. ``model``: the public one that labels are drawn from, where
-    # there is one.
+    ``types`` are those of the released labels, column by column. ``draw`` goes from n rows of
+    features, of each private column the true labels and their int32 codes, and the number of the
+    block that they are, to released features and labels; ``schema`` from the features' columns
+    and types to the released ones'. ``model``: the public one that labels are drawn from, where
+    there is one.
+    """
 
     types: tuple[pa.DataType, ...]
     draw: Callable[..., tuple[pa.RecordBatch, list[pa.Array]]]
@@ -75,11 +76,13 @@ def row_release(
     fitted: FittedGenerator | None = None,
     seals: Mapping[str, DrawnSeal] = NO_SEALS,
 ) -> RowRelease:
-    """Make the mechanisms of all private columns ready."""
-    # ``features``: those that are released; ``fitted`` makes synthetic rows where there is no
-    # table; ``seals`` are given the drawn labels of their columns. InputError,
-    # MissingDependencyError if a table that one needs is missing or does not fit, or its noise
-    # cannot be drawn exactly.
+    """Make the mechanisms of all private columns ready.
+
+    ``features``: those that are released; ``fitted`` makes synthetic rows where there is no
+    table; ``seals`` are given the drawn labels of their columns. InputError,
+    MissingDependencyError if a table that one needs is missing or does not fit, or its noise
+    cannot be drawn exactly.
+    """
     joint = columns.joint
     if joint is not None:
         together = columns.first.request.draws("joint release")

@@ -61,11 +61,12 @@ class _Labels:
 
 
 class ReleasedColumns:
-    """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks."""
+    """Keeps runs of neighbouring rows from every batch, all rows of a small table, and looks.
 
-    # ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there
-    # will be. ``names``: all columns of the file: messages tell the places of some. ``read``: how
-    # an audit reads a column.
+    ``columns``: the feature columns that are released unchanged. ``rows``: how many rows there
+    will be. ``names``: all columns of the file: messages tell the places of some. ``read``: how
+    an audit reads a column.
+    """
 
     def __init__(
         self,

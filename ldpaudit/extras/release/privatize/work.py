@@ -105,13 +105,14 @@ class _Plan:
 
 @dataclass(frozen=True)
 class PrivatizeSummary(Told):
-    """What was released."""
+    """What was released.
 
-    # ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
-    # sentences; those of them that say that the same labels were drawn a second time are ``again``.
-    # ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
-    # whether the file of remembered answers is a new one; ``receipt``: whether the file of true
-    # labels holds a key.
+    ``columns`` have their mechanisms, whose ``description`` holds no label. ``warnings`` are
+    sentences; those of them that say that the same labels were drawn a second time are ``again``.
+    ``sample_rows``: rows of the synthetic sample, 0 where none was asked for. ``new_memory``:
+    whether the file of remembered answers is a new one; ``receipt``: whether the file of true
+    labels holds a key.
+    """
 
     request: PrivatizeRequest
     columns: PrivateColumns

@@ -46,19 +46,20 @@ class Encoded(NamedTuple):
 
 @dataclass(frozen=True)
 class Columns:
-    """How each column of a table is encoded."""
+    """How each column of a table is encoded.
 
-    # Numbers go through scikit-learn's QuantileTransformer. Equal values are spread at random over
-    # the share of rows that they hold, so a column with a heavy value (0 for most people, say) has
-    # the same law as any other, and comes back with that value at its share.
-    # ``schema``, pyarrow.Schema: that of the fitted table, metadata left out. ``quantiles``,
-    # float64 array of shape (q, d): of each coordinate, at equally spaced levels. ``widths``, list
-    # of int: the coordinates of each column of numbers; 1, but for a list column. ``seen``, list of
-    # float64 arrays: the numbers that occur in each column of numbers, where there are few; else
-    # empty. ``states``, list of lists of int: for each column of numbers the states that occur: 0
-    # present, 1 null, 2 NaN. A synthetic row must not be recognised by a null where true rows have
-    # a NaN. ``levels``, list of pyarrow.Array: the values of each other column by falling
-    # frequency, a null among them. ``shares``, list of float64 arrays: their shares of the rows.
+    Numbers go through scikit-learn's QuantileTransformer. Equal values are spread at random over
+    the share of rows that they hold, so a column with a heavy value (0 for most people, say) has
+    the same law as any other, and comes back with that value at its share.
+    ``schema``, pyarrow.Schema: that of the fitted table, metadata left out. ``quantiles``,
+    float64 array of shape (q, d): of each coordinate, at equally spaced levels. ``widths``, list
+    of int: the coordinates of each column of numbers; 1, but for a list column. ``seen``, list of
+    float64 arrays: the numbers that occur in each column of numbers, where there are few; else
+    empty. ``states``, list of lists of int: for each column of numbers the states that occur: 0
+    present, 1 null, 2 NaN. A synthetic row must not be recognised by a null where true rows have
+    a NaN. ``levels``, list of pyarrow.Array: the values of each other column by falling
+    frequency, a null among them. ``shares``, list of float64 arrays: their shares of the rows.
+    """
 
     schema: pa.Schema
     quantiles: FloatArray

@@ -24,16 +24,17 @@ _FIT_ROWS = 20_000
 
 @dataclass(frozen=True)
 class ClassMixture:
-    """P̂(x | y) of one class: Σ_j w_j N(numbers; μ_j, Σ_j) Π_c P_jc(code)."""
+    """P̂(x | y) of one class: Σ_j w_j N(numbers; μ_j, Σ_j) Π_c P_jc(code).
 
-    # The numbers are first expressed by f uncorrelated factors (f = d unless d is large); what the
-    # factors leave over is independent Gaussian noise.
-    # ``weights``, float64 array of shape (j,). ``means``, float64 array of shape (j, f).
-    # ``roots``, float64 array of shape (j, f, f): lower Cholesky factors of the covariances.
-    # ``center``, float64 array of shape (d,). ``factors``, float64 array of shape (f, d).
-    # ``residual``, float64 array of shape (d,): the standard deviations of what is left over.
-    # ``tables``, list of float64 arrays of shape (j, cardinality): the categories' shares in each
-    # component.
+    The numbers are first expressed by f uncorrelated factors (f = d unless d is large); what the
+    factors leave over is independent Gaussian noise.
+    ``weights``, float64 array of shape (j,). ``means``, float64 array of shape (j, f).
+    ``roots``, float64 array of shape (j, f, f): lower Cholesky factors of the covariances.
+    ``center``, float64 array of shape (d,). ``factors``, float64 array of shape (f, d).
+    ``residual``, float64 array of shape (d,): the standard deviations of what is left over.
+    ``tables``, list of float64 arrays of shape (j, cardinality): the categories' shares in each
+    component.
+    """
 
     weights: FloatArray
     means: FloatArray

@@ -41,9 +41,11 @@ class DenseGenerator(nn.Module):
         self.out = nn.Linear(2 * _UNITS, sum(self._parts))
 
     def forward(self, noise: Tensor, labels: Tensor, gumbel: Tensor) -> Tensor:
-        """Return rows of shape (m, d + Σ sizes)."""
-        # ``gumbel`` is standard Gumbel noise of shape (m, Σ sizes): each code is a relaxed draw, so
-        # that the critic sees nearly one-hot codes of both kinds of rows.
+        """Return rows of shape (m, d + Σ sizes).
+
+        ``gumbel`` is standard Gumbel noise of shape (m, Σ sizes): each code is a relaxed draw, so
+        that the critic sees nearly one-hot codes of both kinds of rows.
+        """
         label = self.label(labels)
         first = torch.relu(self.first_norm(self.first(torch.cat([noise, label], 1))))
         second = torch.relu(self.second_norm(self.second(torch.cat([first, label], 1))))

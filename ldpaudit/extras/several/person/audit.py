@@ -27,6 +27,7 @@ from ldpaudit.doors import (
     Release,
     from_declaration,
 )
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.power import WANTED_POWER, worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
@@ -67,8 +68,8 @@ RELEASE_ONLY: Final = "person.release_only_epsilon_lower"
 # that of fresh noise from which the releases' bounds are not.
 REFUTED_COLUMNS, _REFUTED_RELEASES = 0.05, 0.001
 FEWEST: Final = 40  # People with a label that did not change, for a bound of all releases.
-# Of the error probability, where the columns' bounds may be added up and counted as one label.
-_ALONE_SHARE: Final = 0.7
+# From the release alone: the columns' bounds added up, and all columns as one label.
+_ALONE: Final = Split({"added": 0.7, "one label": 1 - 0.7})
 _MOST_VALUES: Final = 16
 UNCHANGED: Final = "of a person whose true label is the same in all releases"
 OWN_DRAWS: Final = "the columns of a row were drawn independently of each other"
@@ -437,9 +438,13 @@ def _bound_alone(answers: Answers, *, adds_up: bool) -> AtLevel | None:
         return None
 
     def bound(alpha: float) -> float:
-        share = (1.0 if whole is None else _ALONE_SHARE) if columns else 0.0
-        parts = [one.bound(share * alpha / len(columns)).epsilon for one in columns]
-        return max(sum(parts), 0.0 if whole is None else whole.bound((1 - share) * alpha).epsilon)
+        if whole is None:
+            return sum(one.bound(alpha / len(columns)).epsilon for one in columns)
+        if not columns:
+            return whole.bound(alpha).epsilon
+        of_each = _ALONE.of(alpha, "added") / len(columns)
+        added = sum(one.bound(of_each).epsilon for one in columns)
+        return max(added, whole.bound(_ALONE.of(alpha, "one label")).epsilon)
 
     return bound
 
@@ -453,11 +458,13 @@ def person_parts(
     *,
     adds_up: bool,
 ) -> Iterator[Part]:
-    """Yield ε of everything that was released of a person: as declared, and at least."""
-    # ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
-    # columns of each file together; ``between``: the test of noise between columns of different
-    # files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
-    # declared to add up to it, with no column in one file alone.
+    """Yield ε of everything that was released of a person: as declared, and at least.
+
+    ``columns``: what was found of each over the releases, by what it is called; ``files``: of the
+    columns of each file together; ``between``: the test of noise between columns of different
+    files; ``epsilon``: what is declared of everything; ``adds_up``: whether the columns' ε are
+    declared to add up to it, with no column in one file alone.
+    """
     if epsilon is not None:
         title = "Claimed ε of everything that was released of a person"
         method = (

@@ -37,6 +37,7 @@ from scipy.stats import binom, chi2
 
 from ldpaudit.arrays import BoolArray
 from ldpaudit.doors import FloatArray, IndexArray, IntArray
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
@@ -127,13 +128,13 @@ def _possible(channel: FloatArray) -> FloatArray:
 # Whether each release draws again, or repeats the answer for a label that did not change.
 # From an error probability to a lower bound of ε at that level: no larger for a smaller one.
 AtLevel = Callable[[float], float]
-# Of the error probability, where answers are added up and counted as one code, too.
-ADDED_SHARE: Final = 0.8
-# Shares of all answers as one code, by what is claimed of the noise; adding up has the rest.
-_SHARES: Final[Mapping[Noise | None, Mapping[Noise, float]]] = {
-    "fresh": {"fresh": 1 - ADDED_SHARE},
-    "remembered": {"remembered": 1.0},
-    None: {"fresh": 0.1, "remembered": 0.3},
+# Where answers are added up and counted as one code, too.
+ADDED: Final = Split({"added": 0.8, "one code": 1 - 0.8})
+# Of all answers as one code, by what is claimed of the noise; adding up has the rest.
+_CODES: Final[Mapping[Noise | None, Split[Noise]]] = {
+    "fresh": Split({"fresh": ADDED["one code"]}),
+    "remembered": Split({"remembered": 1.0}),
+    None: Split({"fresh": 0.1, "remembered": 0.3}),
 }
 _MOST_CELLS: Final = 2_500  # of a table of true and released codes of several columns
 MOST_PAIRS: Final = 30  # pairs of columns that are looked at together
@@ -296,7 +297,7 @@ def columns_evidence(
         return lambda alpha: EpsilonBound(sum_lower(bounds, alpha), alpha, rows, "added")
 
     added = tuple(summed([e for e in own if e]) for own in strata if own and all(own))
-    weight = (1 - ADDED_SHARE if added else 1.0) / max(len(codes), 1)
+    weight = (ADDED["one code"] if added else 1.0) / max(len(codes), 1)
     found = AnswersEvidence(added, tuple(codes), (weight,) * len(codes))
     return found if added or codes else None
 
@@ -345,7 +346,7 @@ def releases_evidence(
     fewer than two labels occur.
     """
     k, codes, weights = len(channels[0]), [], []
-    for name, share in _SHARES[noise].items():
+    for name, share in _CODES[noise].items():
         if name == "remembered" and len({c.shape for c in channels}) > 1:
             continue
         if name == "fresh":

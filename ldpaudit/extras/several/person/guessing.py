@@ -90,8 +90,10 @@ def guess_curve(answers: Answers) -> Iterator[Curve]:
 
 
 def votes(answers: Answers, *, once: bool) -> Iterator[Part]:
-    """Yield how often true labels in the last release are guessed from all releases."""
-    # ``once``: the noise looks remembered, so that the last answer holds what the others do.
+    """Yield how often true labels in the last release are guessed from all releases.
+
+    ``once``: the noise looks remembered, so that the last answer holds what the others do.
+    """
     matrices, people, last = answers.matrices, answers.counted, answers.context
     if matrices is None or len(people) < _FEWEST:
         return
@@ -230,8 +232,10 @@ OTHER_COLUMNS: Final = BuiltIn("companions", _parts, _unavailable)
 
 
 def _right(context: AuditContext, features: FeatureTable, *, own: bool) -> BoolArray:
-    """Return which rows are guessed right by some features, with the same halves."""
-    # ``own``: by the posterior and the released label.
+    """Return which rows are guessed right by some features, with the same halves.
+
+    ``own``: by the posterior and the released label.
+    """
     if features.width != context.release.features.width:
         same = replace(context.release, features=features, columns=(), before=frozenset())
         context = context.of(same, memo={"halves": context.halves()})

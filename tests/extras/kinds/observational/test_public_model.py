@@ -14,6 +14,7 @@ from ldpaudit.extras.kinds.observational.evidence import (
     observational_power,
 )
 from ldpaudit.pipeline.audit import audit
+from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import Declaration, Release, ReleasedLabels, TrueLabels
 
 FLOOR, CLASSES = 0.1, (0, 1, 2)
@@ -69,5 +70,5 @@ def test_a_model_that_the_labels_contradict_is_not_used() -> None:
 @pytest.mark.parametrize(("noise", "verdict"), [(0.5, "pass"), (0.3, "fail")])
 def test_there_is_a_verdict(noise: float, verdict: str) -> None:
     only = ("mechanism", "observational", "power")
-    result = audit(released(6000, noise, 3), Plan(seed=2), only=only)
+    result = audit(released(6000, noise, 3), Terms(Plan(seed=2), only=only))
     assert result.verdict == verdict
