@@ -212,7 +212,7 @@ class _Rows:
         return cls(origin, rows, runs, n_labels)
 
     def half_squares(self, queries: Float32Array, room: Float32Array | None = None) -> Float32Array:
-        """Return ½‖q − x‖² for each pair, float32 of shape (m, n), in ``room`` where it is given."""
+        """Return ½‖q − x‖² for each pair, float32 of shape (m, n), in ``room`` where given."""
         local, norms = self._located(queries)
         near: Float32Array = np.matmul(local, self.rows.T, out=room)
         np.subtract(norms[:, None], near, out=near)
