@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import faiss
 import numpy as np
 import pandas as pd
+import psutil
 
 from benchmarks import tables
 from benchmarks.planted import PUBLIC, gaussian, public, randomized
@@ -163,6 +165,48 @@ def growth(
                 if time.perf_counter() - start < 60 * minutes:
                     taken[way].append(ran(*words, limit=limit))
             yield from _medians(name, taken, limit)
+
+
+@case(rounds=1, rows=200)
+def startup(rounds: int = 5, rows: int = 5_000) -> Rows:
+    """How long does a command take until it says something?
+
+    ``--help`` to its end, and an audit to its first line on a terminal: medians of wall seconds,
+    and of processor seconds, which are what a machine with nothing else to do would need.
+    """
+    yield heads("command", "wall s|.2f", "processor s|.2f")
+    with tempfile.TemporaryDirectory() as place:
+        release = planted("credit", {"rows": rows}, Path(place), DATA)
+        asked: dict[str, list[Any]] = {
+            "ldpaudit --help": ["--help"],
+            "ldpaudit run --help": ["run", "--help"],
+            "ldpaudit run, first line": ["run", release],
+        }
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+        for _, (name, words) in product(range(rounds), asked.items()):
+            if "first" in name:
+                taken[name].append(_first_line(*LDPAUDIT, *words))
+            else:
+                done = ran(*LDPAUDIT, *words)
+                taken[name].append((done.wall, done.used))
+    for name, times in taken.items():
+        walls, used = zip(*times, strict=True)
+        yield name, statistics.median(walls), statistics.median(used)
+
+
+def _first_line(*words: object) -> tuple[float, float]:
+    """Return wall and processor seconds until a command says something on a terminal."""
+    ours, theirs = os.openpty()
+    start = time.perf_counter()
+    process = subprocess.Popen(list(map(str, words)), stdout=theirs, stderr=theirs, stdin=theirs)
+    os.close(theirs)
+    os.read(ours, 1)
+    times = psutil.Process(process.pid).cpu_times()
+    wall = time.perf_counter() - start
+    process.kill()
+    process.wait()
+    os.close(ours)
+    return wall, times.user + times.system
 
 
 def _installed(commit: str, folder: Path) -> Path:
