@@ -301,17 +301,17 @@ def _hardly_equal(column: FloatArray | IntArray) -> bool:
     return len(own) > 0 and len(np.unique(own)) > _HARDLY_EQUAL * len(own)
 
 
-def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IndexArray, int]:
-    """Return the code of each of some rows' values, int64 (n,), and how many values there are."""
+def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IntArray | IndexArray, int]:
+    """Return the code of each of some rows' values, (n,), and how many values there are."""
     n = len(column)
     looked_at = column if len(rows) == n else column[rows]
     codes = pd.factorize(looked_at, use_na_sentinel=False)[0].astype(np.int64)
     return codes if len(rows) == n else _of_sample(codes, rows, n), int(codes.max()) + 1
 
 
-def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IndexArray:
+def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IntArray:
     """Return codes of n rows from those of some; the others have code 0."""
-    every = np.zeros(n, dtype=np.int64)
+    every = np.zeros(n, dtype=np.int32)
     every[rows] = codes
     return every
 
