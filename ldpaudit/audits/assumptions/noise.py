@@ -276,10 +276,10 @@ def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
 def every_code(context: AuditContext, where: Groups) -> IndexArray:
     """Return the codes of all rows, int64 (n,), of a grouping that may be one of a sample."""
     if not where.sampled:
-        return where.codes
+        return where.every
     every = groups(context)
     same = (one for one in every if (one.name, one.columns) == (where.name, where.columns))
-    return next(same, where).codes
+    return next(same, where).every
 
 
 def _rows_of_values(
@@ -501,7 +501,7 @@ def _cross_fitted(context: AuditContext, noise: RowNoise, departure: Departure) 
     key = f"noise.cross-fitted {what} {without} {which}"
 
     def fit() -> FloatArray:
-        together = where.codes if of_groups and isinstance(where, Groups) else _equal(context)
+        together = where.every if of_groups and isinstance(where, Groups) else _equal(context)
         rng = context.rng("noise", "cross-fitted", which, *map(str, without))
         return cross_fitted_chances(features.without(without), noise, together, rng)
 
