@@ -79,7 +79,7 @@ def run_and_write(
     with stop.on_signals():
 
         def work(request: RunRequest, progress: Progress) -> _Audited:
-            if "html" in outputs.asked and _small(request):
+            if "html" in outputs.asked and is_small(request):
                 prepare()
             options = replace(request, progress=progress, stop=stop)
             released = request.release if len(request.release) > 1 else request.release[0]
@@ -94,14 +94,14 @@ def run_and_write(
 
 
 # Bytes of a release with which an audit has memory to spare.
-_SMALL: Final = 50_000_000
+SMALL: Final = 50_000_000
 
 
-def _small(request: RunRequest) -> bool:
+def is_small(request: RunRequest) -> bool:
     """Return whether all releases are small files."""
     paths = [Path(one) for one in request.release]
     with contextlib.suppress(OSError, ValueError):
-        return all(path.is_file() and path.stat().st_size <= _SMALL for path in paths)
+        return all(path.is_file() and path.stat().st_size <= SMALL for path in paths)
     return False
 
 
