@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import statistics
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from typing import Any
 import faiss
 import numpy as np
 import pandas as pd
+import psutil
 
 from benchmarks import tables
 from benchmarks.planted import PUBLIC, gaussian, public, randomized
@@ -53,6 +55,12 @@ SIZES: dict[str, tuple[str, dict[str, Any], str]] = {
     "200,000 × 18": ("susy", {"rows": 200_000}, ""),
     "CTR, 50,000 × 10⁶ sparse": ("ctr", {"rows": 50_000}, CTR),
     "600 × 23": ("credit", {"rows": 600}, "--only mechanism"),
+    "4,000 × 23": ("credit", {"rows": 4_000}, ""),
+    "581,000 × 54, 7 classes": ("forest", {"rows": 581_000}, ""),
+    "500,000 × 18, every row": ("susy", {"rows": 500_000}, EVERY),
+    "4.5 M × 18, every row": ("susy", {"rows": 4_500_000}, EVERY),
+    "10 M × 3": ("susy", {"rows": 10_000_000, "columns": 3}, ""),
+    "100 M × 3": ("susy", {"rows": 100_000_000, "columns": 3}, ""),
 }
 
 
@@ -115,7 +123,7 @@ def planted(table: str, made: dict[str, Any], folder: Path, data: Path) -> Path:
     return release
 
 
-GROWTH = ("100,000 × 18", "1 M × 20", "4.5 M × 18", "3,000 × 2,000", "3,000 × 20,000")
+GROWTH = ("4,000 × 23", "30,000 × 23", "1 M × 20", "4.5 M × 18", "3,000 × 2,000")
 
 
 @case(tables=("600 × 23",), by_hand=False)
@@ -135,8 +143,8 @@ def growth(
     that of the commit `--before`; by hand, scikit-learn's boosting fitted on one half and scored on
     the other, and the neighbours of 20,000 rows by faiss IVF. Their threads wait without spinning,
     so that processor seconds are work. What takes longer than `--limit` seconds is ended, and
-    after `--minutes` no further cell begins. Larger tables ("10 M × 18", "100 M × 18, 10⁶ queries")
-    run when they are named.
+    after `--minutes` no further cell begins. Other tables of `scale` ("3,000 × 20,000", "581,000 ×
+    54, 7 classes", "500,000 × 18, every row", "10 M × 3", "100 M × 3") run when they are named.
     """
     yield heads("table", "what", "wall s|.1f", "processor s|.1f", "peak GiB|.2f", "wall, ratio|.2f")
     python, start = sys.executable, time.perf_counter()
@@ -163,6 +171,48 @@ def growth(
                 if time.perf_counter() - start < 60 * minutes:
                     taken[way].append(ran(*words, limit=limit))
             yield from _medians(name, taken, limit)
+
+
+@case(rounds=1, rows=200)
+def startup(rounds: int = 5, rows: int = 5_000) -> Rows:
+    """How long does a command take until it says something?
+
+    ``--help`` to its end, and an audit to its first line on a terminal: medians of wall seconds,
+    and of processor seconds, which are what a machine with nothing else to do would need.
+    """
+    yield heads("command", "wall s|.2f", "processor s|.2f")
+    with tempfile.TemporaryDirectory() as place:
+        release = planted("credit", {"rows": rows}, Path(place), DATA)
+        asked: dict[str, list[Any]] = {
+            "ldpaudit --help": ["--help"],
+            "ldpaudit run --help": ["run", "--help"],
+            "ldpaudit run, first line": ["run", release],
+        }
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
+        for _, (name, words) in product(range(rounds), asked.items()):
+            if "first" in name:
+                taken[name].append(_first_line(*LDPAUDIT, *words))
+            else:
+                done = ran(*LDPAUDIT, *words)
+                taken[name].append((done.wall, done.used))
+    for name, times in taken.items():
+        walls, used = zip(*times, strict=True)
+        yield name, statistics.median(walls), statistics.median(used)
+
+
+def _first_line(*words: object) -> tuple[float, float]:
+    """Return wall and processor seconds until a command says something on a terminal."""
+    ours, theirs = os.openpty()
+    start = time.perf_counter()
+    process = subprocess.Popen(list(map(str, words)), stdout=theirs, stderr=theirs, stdin=theirs)
+    os.close(theirs)
+    os.read(ours, 1)
+    times = psutil.Process(process.pid).cpu_times()
+    wall = time.perf_counter() - start
+    process.kill()
+    process.wait()
+    os.close(ours)
+    return wall, times.user + times.system
 
 
 def _installed(commit: str, folder: Path) -> Path:
@@ -303,6 +353,28 @@ def sweep(
     for key, found in seconds.items():
         ratios = [one / other for one, other in zip(found, base, strict=True)]
         yield key, statistics.median(found), statistics.median(ratios)
+
+
+@case(rows=400, minutes=(0.05,))
+def advise(rows: int = 5_000, minutes: tuple[float, ...] = (1.0,), data: Path = DATA) -> Rows:
+    """How long does a release that `advise` simulates take?
+
+    On rows of Adult, with the default policy and one thread; the time of starting, reading and
+    ranking is spread over the releases.
+    """
+    yield heads(
+        f"Adult, {rows:,} rows, minutes",
+        *("releases", "wall s|.1f", "processor s|.1f", "processor s a release|.2f"),
+    )
+    with tempfile.TemporaryDirectory() as name:
+        table, found = Path(name) / "data.parquet", Path(name) / "advice.json"
+        pd.read_parquet(data / "adult.parquet").head(rows).to_parquet(table)
+        for allowed in minutes:
+            words = ["--label", "income", "--minutes", allowed, "--threads", 1, "--quiet"]
+            done = ran(*LDPAUDIT, "advise", table, *words, "--json", found)
+            simulated = json.loads(found.read_text())["run"]["simulated"]
+            each = done.used / simulated if simulated else None
+            yield f"{allowed:g}", simulated, done.wall, done.used, each
 
 
 IN_MEMORY = """

@@ -95,7 +95,30 @@ def ctr(m: int, rng: Rng, features: int = 1_000_000) -> Block:
     return rows, eta, (rng.random(m) < eta).astype(np.int32)
 
 
-TABLES: dict[str, Any] = {"susy": susy, "credit": credit, "ctr": ctr}
+def forest(m: int, rng: Rng) -> Block:
+    """Return 54 columns like those of a map: 10 measurements, and which of 44 kinds a place is.
+
+    Seven classes, of which the two most frequent have 85 % of the rows, as for Covertype.
+    """
+    measured = rng.standard_normal((m, 10))
+    kind = (40 * rng.beta(1.0, 3.0, m)).astype(np.int64)
+    area = rng.integers(0, 4, m)
+    # The same whatever the seed of the rows.
+    fixed = np.random.default_rng(54)
+    weights, by_kind = fixed.normal(0.0, 0.7, (10, 7)), fixed.normal(0.0, 1.0, (40, 7))
+    scores = measured @ weights + by_kind[kind] + np.array([5.5, 6.0, 2.5, -1.0, 0.0, 1.0, 1.5])
+    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
+    chances /= chances.sum(axis=1, keepdims=True)
+    drawn = (rng.random(m)[:, None] > np.cumsum(chances, axis=1)).sum(axis=1)
+    columns = {f"measured_{i}": np.rint(500 * x).astype(int) for i, x in enumerate(measured.T)}
+    columns |= {f"area_{i}": (area == i).astype(int) for i in range(4)}
+    columns |= {f"kind_{i}": (kind == i).astype(int) for i in range(40)}
+    return pa.table(columns), chances[:, 1], np.minimum(drawn, 6).astype(np.int32)
+
+
+TABLES: dict[str, Any] = {"susy": susy, "credit": credit, "ctr": ctr, "forest": forest}
+# The classes of those that have more than two.
+CLASSES: dict[str, int] = {"forest": 7}
 
 
 def svmlight(rows: Array, labels: Array) -> Any:
@@ -125,8 +148,9 @@ def make(
     """
     name = "-".join(str(word) for word in (table, rows, *options.values()))
     path = folder / f"{name}.{'svm' if table == 'ctr' else 'parquet'}"
-    mechanism = RandomizedResponse.from_epsilon((0, 1), epsilon)
-    claim = declaration((0, 1), epsilon)
+    classes = tuple(range(CLASSES.get(table, 2)))
+    mechanism = RandomizedResponse.from_epsilon(classes, epsilon)
+    claim = declaration(classes, epsilon)
     with ExitStack() as files:
         writers: dict[Path, Any] = {}
 

@@ -34,7 +34,13 @@ from ldpaudit.estimators.row_order import (
     strongest_agreement,
     written_in_ties,
 )
-from ldpaudit.estimators.telling import MOST_ERROR, Values, repeated_alike, tells_people_apart
+from ldpaudit.estimators.telling import (
+    MOST_ERROR,
+    Values,
+    pairs_to_compare,
+    repeated_alike,
+    tells_people_apart,
+)
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
@@ -325,7 +331,8 @@ def _repeated(context: AuditContext) -> Iterator[Readable]:
     """Yield columns in which rows with equal values, of different people, have one true label."""
     release, rng = context.release, context.rng("columns", "repeated")
     columns = [*release.features.numeric.T]
-    telling = [tells_people_apart(column, rng) for column in columns]
+    pairs = pairs_to_compare(len(release), rng)
+    telling = [tells_people_apart(column, pairs) for column in columns]
     for place, column in enumerate(columns):
         others = [columns[other] for other, tell in enumerate(telling) if tell and other != place]
         share, purity = repeated_alike(column, context.truth, others)

@@ -21,7 +21,7 @@ from ldpaudit.randomness import child_generator
 from ldpaudit.receipt.found import Replay
 from ldpaudit.release import Bags, IndexArray, IntArray, Release, Slices
 from ldpaudit.result import Bound, Curve, Estimate, Finding, Histogram, Note, merged
-from ldpaudit.work.memory import most_rows, rows_looked_at
+from ldpaudit.work.memory import give_back, most_rows, rows_looked_at
 from ldpaudit.work.progress import NoProgress, Progress, Stop
 from ldpaudit.work.tasks import Tasks, Threads, held
 
@@ -218,6 +218,7 @@ class Memo(dict[str, Any]):
             with held(lock):
                 if key not in self:
                     self[key] = build()
+                    give_back()
         value: T = self[key]
         return value
 

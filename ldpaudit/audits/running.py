@@ -26,7 +26,7 @@ from ldpaudit.plugins import (
 from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.result.plug_ins import given, used
-from ldpaudit.work.memory import FIRST_ROWS, RUN
+from ldpaudit.work.memory import FIRST_ROWS, RUN, give_back
 from ldpaudit.work.progress import InTurn, Stop, Stopped
 from ldpaudit.work.tasks import together, waited
 
@@ -83,6 +83,7 @@ def run_audits(
                 raise
             finally:
                 turns.done(place)
+                give_back()
             seconds = time.perf_counter() - start - (waited() - idle)
             return _record(name, reason, stop if stop.obeyed else None, seconds), finding
 

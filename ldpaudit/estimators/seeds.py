@@ -84,8 +84,8 @@ def generators() -> dict[str, Generator]:
     }
 
 
-def _digest(name: str, text: bytes) -> int:
-    return int.from_bytes(hashlib.new(name, text, usedforsecurity=False).digest())
+def _digest(made: Callable[..., Any], text: bytes) -> int:
+    return int.from_bytes(made(text, usedforsecurity=False).digest())
 
 
 def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
@@ -95,8 +95,9 @@ def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
         "CRC32": (zlib.crc32, 32),
         "Adler32": (zlib.adler32, 0),
     }
+    made = {"MD5": hashlib.md5, "SHA-1": hashlib.sha1, "SHA-256": hashlib.sha256}
     for name, bits in (("MD5", 128), ("SHA-1", 160), ("SHA-256", 256)):
-        kinds[name] = partial(_digest, name.lower().replace("sha-", "sha")), bits
+        kinds[name] = partial(_digest, made[name]), bits
     for name, (checksum, bits) in kinds.items():
         sums = [checksum(text.encode()) for text in texts]
         rest = np.array([number % 10_000 for number in sums])
@@ -154,19 +155,32 @@ class Outcomes:
         Chernoff's bound: sums of draws without replacement have no larger exponential moments than
         those with replacement (Hoeffding 1963, Theorem 4).
         """
-        tilts = np.outer([-1, 1], np.geomspace(0.5, 64, 14)).ravel()
-        exponents = np.zeros((len(tilts), len(numbers)))
+        parts = []
         for stratum in np.unique(self.strata):
             rows = np.flatnonzero(self.strata == stratum)
             hits, values = self.hits[rows], numbers[:, rows]
             values = values - values.mean(axis=1, keepdims=True)
             if hits.mean() > 0.5:
                 hits, values = ~hits, -values
-            excess = values[:, hits].sum(axis=1)
-            for place, tilt in enumerate(tilts):
-                moment = np.log(np.exp(tilt * values).mean(axis=1))
-                exponents[place] += hits.sum() * moment - tilt * excess
-        return np.asarray(np.minimum(math.log(2) + exponents.min(axis=0), 0.0))
+            parts.append((hits.sum(), values, values[:, hits].sum(axis=1)))
+        tilts = np.geomspace(0.5, 64, 14)
+        # The exponent is convex in the tilt and 0 at 0, where the excess is its slope downwards.
+        sign = np.sign(np.sum([excess for *_, excess in parts], axis=0))
+
+        def exponents(places: IndexArray) -> FloatArray:
+            tilt, total = sign * tilts[places], np.zeros(len(numbers))
+            for hits, values, excess in parts:
+                moment = np.log(np.exp(tilt[:, None] * values).mean(axis=1))
+                total += hits * moment - tilt * excess
+            return total
+
+        low, high = np.zeros((2, len(numbers)), dtype=np.int64)
+        high += len(tilts) - 1
+        while (low < high).any():
+            middle = (low + high) // 2
+            falls = exponents(np.minimum(middle + 1, high)) < exponents(middle)
+            low, high = np.where(falls, middle + 1, low), np.where(falls, high, middle)
+        return np.asarray(np.minimum(math.log(2) + exponents(low), 0.0))
 
 
 @dataclass(frozen=True)

@@ -324,10 +324,14 @@ _SELDOM: Final = 0.05
 _MOST_COMPARED: Final = 100_000
 
 
-def tells_people_apart(values: Float32Array, rng: np.random.Generator) -> bool:
+def pairs_to_compare(rows: int, rng: np.random.Generator) -> IndexArray:
+    """Return pairs of rows at random, int64 (2, pairs)."""
+    return rng.integers(0, rows, (2, _MOST_COMPARED))
+
+
+def tells_people_apart(values: Float32Array, pairs: IndexArray) -> bool:
     """Return whether two rows of different people are seldom equal in a column, float32 (n,)."""
-    n = len(values)
-    first, second = rng.integers(0, n, (2, _MOST_COMPARED))
+    (first, second), values = pairs, np.ascontiguousarray(values)
     return bool(np.mean(values[first] == values[second]) <= _SELDOM)
 
 

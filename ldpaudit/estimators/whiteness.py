@@ -26,7 +26,7 @@ import numpy.typing as npt
 from scipy import fft
 
 from ldpaudit.arrays import stable_order
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 Family = Literal[
     "distance", "distances", "triples", "stretch", "blocks", "groups", "equal groups", "model"
@@ -193,16 +193,22 @@ class Order:
 class Groups:
     """A grouping of the rows that was there before the noise.
 
-    ``name``: in words; ``codes``, int64 (n,): from 0; ``columns``: the array columns of which it is
-    made; ``rows``, int64 (s,): a random order of all rows, or of a sample of them, in which bets
-    take them (codes of other rows say nothing then); ``order``: the order of mirrored rows.
+    ``name``: in words; ``codes``, int32 or int64 (n,): from 0; ``columns``: the array columns of
+    which it is made; ``rows``, int64 (s,): a random order of all rows, or of a sample of them, in
+    which bets take them (codes of other rows say nothing then); ``order``: the order of mirrored
+    rows.
     """
 
     name: str
-    codes: IndexArray
+    codes: IntArray | IndexArray
     columns: tuple[int, ...]
     rows: IndexArray
     order: Order | None = None
+
+    @property
+    def every(self) -> IndexArray:
+        """The codes, int64 (n,)."""
+        return self.codes.astype(np.int64, copy=False)
 
     @property
     def sampled(self) -> bool:
@@ -283,7 +289,7 @@ class Departure:
         if self.family == "blocks":
             return _towards_equal(outcomes, np.arange(len(outcomes)) // self.first)
         assert isinstance(self.where, Groups)
-        codes = self.where.codes[self.where.rows]
+        codes = self.where.codes[self.where.rows].astype(np.int64, copy=False)
         guess = _towards_equal if self.family == "equal groups" else _like_before
         return guess(outcomes, codes)
 

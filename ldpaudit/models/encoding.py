@@ -4,6 +4,7 @@
 # marks of missing values, one indicator for each frequent level. :class:`BoostingMatrix` is for
 # trees. Both are fitted on features alone; no label takes part.
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -15,6 +16,8 @@ from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, 
 # Levels of a categorical column that boosting tells apart; one more holds all others.
 BOOSTED_LEVELS = 254
 _OFTEN = 30
+# What is computed in double precision is, of so many cells, small beside the table.
+_CELLS_AT_ONCE = 1_000_000
 
 CountsByLevel = list[npt.NDArray[np.int64]]
 # For each column the codes with an indicator of their own, and whether the others share one.
@@ -166,13 +169,16 @@ class DesignMatrix:
         """Return the matrix of the rows of a table, float32 of shape (n, width)."""
         matrix = np.zeros((len(table), self.width), dtype=np.float32)
         first = len(self.columns)
-        matrix[:, :first] = self.scaling.transform(table.numeric[:, self.columns])
+        at_once = max(1, _CELLS_AT_ONCE // max(first, 1))
+        for start in range(0, len(table) if first else 0, at_once):
+            rows = slice(start, start + at_once)
+            matrix[rows, :first] = self.scaling.transform(table.numeric[rows][:, self.columns])
         last = first + len(self.marked)
         matrix[:, first:last] = np.isnan(table.numeric[:, self.marked])
         for codes, lookup in zip(table.categorical.T, self.lookups, strict=True):
             indicator = lookup[np.minimum(codes + 1, len(lookup) - 1)]
-            rows = np.flatnonzero(indicator >= 0)
-            matrix[rows, last + indicator[rows]] = 1.0
+            there = np.flatnonzero(indicator >= 0)
+            matrix[there, last + indicator[there]] = 1.0
         return matrix
 
 
@@ -187,12 +193,29 @@ def _marked(numeric: Float32Array, columns: IndexArray, limits: Limits) -> Index
 def _scaling(numeric: Float32Array, columns: IndexArray, limits: Limits) -> Scaling:
     if limits.single:
         return _single(numeric[:, columns], limits)
-    values = numeric.astype(np.float64)
-    there = ~np.isnan(values)
-    counts = np.maximum(there.sum(axis=0), 1)
-    means = np.where(there, values, 0.0).sum(axis=0) / counts
-    scales = np.sqrt((np.where(there, values - means, 0.0) ** 2).sum(axis=0) / counts)
+    means, scales = np.empty((2, numeric.shape[1]))
+    for part in _column_groups(*numeric.shape):
+        values = numeric[:, part].astype(np.float64)
+        there = ~np.isnan(values)
+        counts = np.maximum(there.sum(axis=0), 1)
+        values[~there] = 0.0
+        means[part] = values.sum(axis=0) / counts
+        values -= means[part]
+        values[~there] = 0.0
+        scales[part] = np.sqrt(np.square(values, out=values).sum(axis=0) / counts)
     return Scaling(means[columns], scales[columns], means[columns], limits.clip)
+
+
+def _column_groups(rows: int, width: int) -> Iterator[slice]:
+    """Yield all columns, in groups that hold few cells.
+
+    A column by itself would be added up in another order, so there is one only where width is 1.
+    """
+    first, most = 0, max(3, _CELLS_AT_ONCE // max(rows, 1))
+    while first < width:
+        last = width if width - first <= most else first + most - 1
+        yield slice(first, last)
+        first = last
 
 
 def _single(used: Float32Array, limits: Limits) -> Scaling:

@@ -5,6 +5,7 @@
 # though no true label is seen. With the identity channel it is ordinary logistic regression.
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -103,16 +104,18 @@ def fit_logistic(
     # In the coordinates Fᵀ·weights, with F Fᵀ the features' second moments, all directions are
     # equally steep, and a third of the steps is enough.
     factor = _moment_factor(matrix, penalty)
+    # The factor is finite; looking at all of a large one at every step takes as long as the step.
+    solved = partial(solve_triangular, factor, lower=True, check_finite=False)
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
-        weights = solve_triangular(factor, flat.reshape(p + 1, k), lower=True, trans="T")
+        weights = solved(flat.reshape(p + 1, k), trans="T")
         logits = matrix @ weights[:p].astype(kind) + weights[p].astype(kind)
         value, residual = loss(logits)
         gradient = np.empty((p + 1, k))
         gradient[:p] = matrix.T @ residual / n + penalty / n * weights[:p]
         gradient[p] = residual.sum(axis=0, dtype=np.float64) / n
         ridge = penalty / (2 * n) * float((weights[:p] ** 2).sum())
-        return value + ridge, solve_triangular(factor, gradient, lower=True).ravel()
+        return value + ridge, solved(gradient).ravel()
 
     first = np.zeros((p + 1, k))
     if start is not None:
@@ -129,7 +132,7 @@ def fit_logistic(
             "ftol": stopping.gain,
         },
     )
-    weights = solve_triangular(factor, optimum.x.reshape(p + 1, k), lower=True, trans="T")
+    weights = solved(optimum.x.reshape(p + 1, k), trans="T")
     return LogisticModel(weights[:p].astype(kind), weights[p].astype(kind))
 
 

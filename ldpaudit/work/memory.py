@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import tempfile
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -194,3 +195,20 @@ def few_arenas() -> None:
 
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
+
+
+# Seconds between two times that memory is given back, which takes a few thousandths of one.
+_BETWEEN: Final = 1.0
+_given_back = [0.0]
+
+
+def give_back() -> None:
+    """Give memory that is free back to the system, now and then, where the C library is glibc."""
+    # What small blocks stand between would else stay with the process, however large it is.
+    import ctypes
+
+    now = time.monotonic()
+    if now - _given_back[0] >= _BETWEEN:
+        _given_back[0] = now
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)

@@ -1,7 +1,9 @@
 """Static SVG that inherits the page's colour and font and needs no style sheet."""
 
 import re
+import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from xml.etree import ElementTree
@@ -37,6 +39,21 @@ class Drawing:
 
     wide: Markup
     narrow: Markup
+
+
+def prepare() -> None:
+    """Start the engine behind the charts, which takes half a second, in a thread of its own."""
+    if has_addresses_for(_ADDRESSES):
+        threading.Thread(target=_started, name="charts").start()
+
+
+def _started() -> None:
+    import vl_convert
+
+    # A page says itself what it lacks.
+    with suppress(Exception):
+        nothing = {"data": {"values": []}, "mark": "point"}
+        vl_convert.vegalite_to_svg(nothing, allowed_base_urls=[])
 
 
 def inline_svg(

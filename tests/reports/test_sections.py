@@ -6,6 +6,8 @@ import json
 import math
 import re
 import sys
+import threading
+import types
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,13 @@ from releases import written
 
 import ldpaudit
 from ldpaudit.cli.schemas import schema_of
-from ldpaudit.commands.run.work import said_of
+from ldpaudit.commands.requests import RunRequest
+from ldpaudit.commands.run.work import is_small, said_of
 from ldpaudit.commands.shell import tell
 from ldpaudit.errors import InputError
 from ldpaudit.extras.compare.page import render_comparison
 from ldpaudit.reports import Surroundings, render
+from ldpaudit.reports.charts.svg import prepare
 from ldpaudit.reports.pages.audit import fitting
 from ldpaudit.reports.pages.sections import sections_of
 from ldpaudit.reports.text.answers import annotations
@@ -238,6 +242,37 @@ def test_the_page_has_a_table_and_every_part_folded(nested):
     assert all(f'<details class="folded" id="{place}">' in page for place in places)
     assert page.index('class="verdict') < page.index('id="parts"') < page.index('id="checks"')
     assert {"1.947", "87.3"} <= set(re.findall(r"\d+\.\d+", section))
+
+
+def charts_threads():
+    return [thread for thread in threading.enumerate() if thread.name == "charts"]
+
+
+def test_the_engine_of_charts_is_started_once_there_is_room(monkeypatch):
+    started = []
+
+    def fails(specification, **more):
+        started.append(more)
+        raise ValueError("It could not be started.")
+
+    monkeypatch.setitem(sys.modules, "vl_convert", types.SimpleNamespace(vegalite_to_svg=fails))
+    for room in (False, True):
+        monkeypatch.setattr("ldpaudit.reports.charts.svg.has_addresses_for", lambda _, r=room: r)
+        prepare()
+        for thread in charts_threads():
+            thread.join()
+        # It loads nothing, and a page says itself that a chart is not drawn.
+        assert started == ([{"allowed_base_urls": []}] if room else [])
+
+
+def test_the_engine_waits_where_an_audit_needs_the_memory(tmp_path, monkeypatch):
+    path = tmp_path / "release.csv"
+    path.write_text("x,label\n1,0\n")
+    asked = RunRequest(release=(str(path),))
+    assert is_small(asked)
+    assert not is_small(RunRequest(release=(str(path), str(tmp_path / "none.csv"))))
+    monkeypatch.setattr("ldpaudit.commands.run.work.SMALL", 5)
+    assert not is_small(asked)
 
 
 def test_a_page_too_large_drops_tables_and_pictures(whole, monkeypatch):

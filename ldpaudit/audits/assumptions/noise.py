@@ -275,10 +275,10 @@ def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
 def every_code(context: AuditContext, where: Groups) -> IndexArray:
     """Return the codes of all rows, int64 (n,), of a grouping that may be one of a sample."""
     if not where.sampled:
-        return where.codes
+        return where.every
     every = groups(context)
     same = (one for one in every if (one.name, one.columns) == (where.name, where.columns))
-    return next(same, where).codes
+    return next(same, where).every
 
 
 def _rows_of_values(
@@ -300,17 +300,17 @@ def _hardly_equal(column: FloatArray | IntArray) -> bool:
     return len(own) > 0 and len(np.unique(own)) > _HARDLY_EQUAL * len(own)
 
 
-def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IndexArray, int]:
-    """Return the code of each of some rows' values, int64 (n,), and how many values there are."""
+def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IntArray | IndexArray, int]:
+    """Return the code of each of some rows' values, (n,), and how many values there are."""
     n = len(column)
     looked_at = column if len(rows) == n else column[rows]
     codes = pd.factorize(looked_at, use_na_sentinel=False)[0].astype(np.int64)
     return codes if len(rows) == n else _of_sample(codes, rows, n), int(codes.max()) + 1
 
 
-def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IndexArray:
+def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IntArray:
     """Return codes of n rows from those of some; the others have code 0."""
-    every = np.zeros(n, dtype=np.int64)
+    every = np.zeros(n, dtype=np.int32)
     every[rows] = codes
     return every
 
@@ -501,7 +501,7 @@ def _cross_fitted(context: AuditContext, noise: RowNoise, departure: Departure) 
     key = f"noise.cross-fitted {what} {without} {which}"
 
     def fit() -> FloatArray:
-        together = where.codes if of_groups and isinstance(where, Groups) else _equal(context)
+        together = where.every if of_groups and isinstance(where, Groups) else _equal(context)
         rng = context.rng("noise", "cross-fitted", which, *map(str, without))
         return cross_fitted_chances(features.without(without), noise, together, rng)
 

@@ -245,7 +245,7 @@ def changed_rows(context: AuditContext) -> IndexArray:
     dependent = [one for one in noise_of(context).clear() if one.is_dependence]
     if not dependent or shared(context):
         return nothing
-    codes = [one.codes for one in groups(context) if one.name in ("value", "range")]
+    codes = [one.every for one in groups(context) if one.name in ("value", "range")]
     release = context.release
     fixed = fixed_rows(codes, context.truth, release.released)
     # Groups that fix most labels are copies of the released label, no rule.
@@ -264,7 +264,7 @@ def changed_columns(context: AuditContext) -> tuple[int, ...]:
     known, left, found = set(before(context)), set(fixed.tolist()), list[int]()
     every = [one for one in groups(context) if one.name in ("value", "range")]
     for one in sorted(every, key=lambda one: not set(one.columns) <= known):
-        rows = fixed_rows([one.codes], context.truth, context.release.released)
+        rows = fixed_rows([one.every], context.truth, context.release.released)
         if not left.isdisjoint(rows.tolist()):
             found += [place for place in one.columns if place not in found]
             left.difference_update(rows.tolist())

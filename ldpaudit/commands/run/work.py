@@ -24,6 +24,7 @@ from ldpaudit.options import named_columns
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration
 from ldpaudit.reports import FORMATS, check_format, render
+from ldpaudit.reports.charts.svg import prepare
 from ldpaudit.reports.interface import Place, Surroundings
 from ldpaudit.reports.text.pieces import Piece, every_answer, named, pieces, worst_first
 from ldpaudit.reports.text.wording import (
@@ -82,6 +83,8 @@ def run_and_write(
     with stop.on_signals():
 
         def work(request: RunRequest, progress: Progress) -> _Audited:
+            if "html" in outputs.asked and is_small(request):
+                prepare()
             options = replace(request, progress=progress, stop=stop)
             released = request.release if len(request.release) > 1 else request.release[0]
             result = audit_with(released, options, outsiders=outsiders)
@@ -92,6 +95,18 @@ def run_and_write(
 
         found = carry_out(work, request, outputs, quiet=quiet, discreet=discreet, minds_log=True)
     return found.result
+
+
+# Bytes of a release with which an audit has memory to spare.
+SMALL: Final = 50_000_000
+
+
+def is_small(request: RunRequest) -> bool:
+    """Return whether all releases are small files."""
+    paths = [Path(one) for one in request.release]
+    with contextlib.suppress(OSError, ValueError):
+        return all(path.is_file() and path.stat().st_size <= SMALL for path in paths)
+    return False
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,18 @@ def test_small_inputs_equal_brute_force(d: int, n_labels: int, k: int) -> None:
     assert counted(index, labels, queries[:0], k, n_labels).shape == (0, n_labels)
 
 
+@pytest.mark.parametrize("k", [1, 17, 400, 2_500, 4_999])
+@pytest.mark.parametrize("kind", ["random", "every sixteenth near", "few values"])
+def test_of_wide_rows_a_part_is_looked_at_first(k: int, kind: str) -> None:
+    index, labels, queries = sample(5_000, 70, 3)
+    if kind == "every sixteenth near":
+        index[::16] /= 1e3
+    if kind == "few values":
+        index, queries = np.round(index), np.round(queries)
+    expected = brute_force(index, labels, queries, k, 2)
+    np.testing.assert_array_equal(counted(index, labels, queries, k), expected)
+
+
 @given(st.integers(1, 40), st.integers(1, 45), st.integers(1, 3), st.integers(0, 2**32 - 1))
 def test_every_tie_is_inside(n: int, k: int, d: int, seed: int) -> None:
     rng = np.random.default_rng(seed)

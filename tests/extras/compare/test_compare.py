@@ -14,6 +14,7 @@ from processes import called, refused
 
 from ldpaudit import keywords
 from ldpaudit.audits.alignment import UNRELATED
+from ldpaudit.extras.compare.commands import COMPARE
 from ldpaudit.extras.compare.comparison import Comparison
 from ldpaudit.extras.compare.request import CompareRequest
 from ldpaudit.mechanisms import RandomizedResponse
@@ -355,3 +356,8 @@ def test_true_labels_that_reveal_nothing_are_said_without_a_claim(tmp_path):
     for given, warned in ((truth, False), (other, True)):
         _, comparison, _ = compared(tmp_path, a, b, "--truth", given, "--only", "mechanism")
         assert [UNRELATED in note.text for note in comparison.notes].count(True) == 2 * warned
+
+
+def test_the_form_has_the_version_that_the_command_states():
+    assert COMPARE.stored is not None
+    assert COMPARE.stored().model_fields["schema_version"].default == COMPARE.schema_version
