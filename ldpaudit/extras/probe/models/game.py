@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.doors import FloatArray, IndexArray, InputError
-from ldpaudit.models.screening import tried_out
+from ldpaudit.doors import FloatArray, IndexArray, InputError, Plan
 from ldpaudit.plugins import where
 from ldpaudit.release import BoolArray
 
@@ -127,7 +126,8 @@ def expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
     folds = min(5, len(ratio))
     if folds < 2:
         return np.zeros(len(ratio))
-    model = HistGradientBoostingRegressor(max_iter=12 if tried_out() else 60, random_state=0)
+    rounds = 12 if Plan(seed=0).effort == "small" else 60
+    model = HistGradientBoostingRegressor(max_iter=rounds, random_state=0)
     return np.asarray(cross_val_predict(model, features, ratio, cv=folds), dtype=np.float64)
 
 
