@@ -96,7 +96,8 @@ class ParquetFiles(TableSource):
                 texts = [f.with_type(pa.string()) if f.name in coded else f for f in fields]
                 kinds = pa.schema(texts)
                 self._dataset = self._opened_as(pyarrow.dataset.partitioning(kinds, flavor="hive"))
-        of_folders = [f for f in self._dataset.schema if f.name not in united.names]
+        own = set(united.names)
+        of_folders = [f for f in self._dataset.schema if f.name not in own]
         self.schema = bare_schema(pa.schema([*united, *of_folders]))
         self._leaves_of: dict[str, dict[str, list[tuple[int, bool]]]] = {}
         self.names = Header(self.schema.names)

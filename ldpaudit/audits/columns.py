@@ -334,7 +334,8 @@ def _repeated(context: AuditContext) -> Iterator[Readable]:
     pairs = pairs_to_compare(len(release), rng)
     telling = [tells_people_apart(column, pairs) for column in columns]
     for place, column in enumerate(columns):
-        others = [columns[other] for other, tell in enumerate(telling) if tell and other != place]
+        # Made one by one: hardly any is looked at, and a list for each column would be long.
+        others = (columns[other] for other, tell in enumerate(telling) if tell and other != place)
         share, purity = repeated_alike(column, context.truth, others)
         if share >= LEAST_SHARE:
             yield Readable(share, purity, Source(_EQUAL_VALUES, (place,)))

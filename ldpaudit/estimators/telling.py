@@ -4,7 +4,7 @@ In: a column and labels as arrays. Out: shares of labels that are told, learnt o
 counted on others, and shares of people whose value alone decides their label.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -336,7 +336,7 @@ def tells_people_apart(values: Float32Array, pairs: IndexArray) -> bool:
 
 
 def repeated_alike(
-    values: Float32Array, labels: IntArray, others: Sequence[Float32Array] = ()
+    values: Float32Array, labels: IntArray, others: Iterable[Float32Array] = ()
 ) -> tuple[float, float]:
     """Return the share of people whose value others share, where nearly all of them agree.
 
@@ -349,7 +349,7 @@ def repeated_alike(
     values : float32 array of shape (n,)
     labels : int32 array of shape (n,)
         Codes of the true labels.
-    others : sequence of float32 arrays of shape (n,)
+    others : iterable of float32 arrays of shape (n,)
         Other columns that tell people apart, see :func:`tells_people_apart`: two rows that are
         equal in one of these, too, may be one person's, and do not count.
     """
