@@ -275,14 +275,20 @@ KINDS = ("code", "score", "weight", "remembered", "household-4", "household-20",
 @pytest.mark.parametrize("truth", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_hold_where_rows_or_columns_are_not_independent(kind: str, truth: bool) -> None:
-    """The bounds for all rows miss in 5 % of draws: of 500, more than 49 have a chance of 1e-6."""
-    names = ("mechanism.epsilon_lower", "mechanism.subgroup_epsilon_lower")
+    """The bounds for all rows miss in 5 % of draws each: more of 100 have a chance of 1e-6.
+
+    Where columns are in doubt a number that rests on them is no bound, and is not called one.
+    """
+    names = ["release_only.epsilon_lower"]
+    if truth:
+        names = ["mechanism.epsilon_lower", "mechanism.subgroup_epsilon_lower"]
     misses = 0
-    for seed in range(500):
-        found = values(audited(kind, seed, truth=truth, n=2000))
-        bounds = [found.get(name, 0.0) for name in names]
-        misses += max(bounds) > 1 if truth else found.get("release_only.epsilon_lower", 0.0) > 1
-    assert misses <= (98 if truth else 49)
+    for seed in range(100):
+        found = [
+            one for one in audited(kind, seed, truth=truth, n=2000).estimates if one.id in names
+        ]
+        misses += any(one.value > 1 for one in found if one.kind == "certified")
+    assert misses <= (27 if truth else 18)
 
 
 def test_where_rows_share_noise_no_interval_of_an_attack_is_certified(

@@ -64,9 +64,10 @@ def test_values_and_their_labels_come_back(end, tmp_path):
     for name, labels in LABELS.items():
         used = {v: label for v, label in labels.items() if v not in (9.0, 99.0)}
         assert head.variable_value_labels[name] == used
+    sure = tmp_path / "sure.toml"  # No draw looks like a leak.
+    sure.write_text('schema = 1\nextends = "ldpaudit:default"\n[audit]\nconfidence = 0.9999\n')
     for truth in (source, secret):
-        sure = ("--only", "mechanism", "--confidence", "0.9999")  # No draw looks like a leak.
-        status, text = called("run", out, "--truth", truth, *sure)
+        status, text = called("run", out, "--truth", truth, "--only", "mechanism", "--policy", sure)
         assert status in (0, 3), text
     declared = read_release(out, truth=source).release
     assert set(declared.classes) == {"never", "often", "always"}
