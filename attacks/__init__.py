@@ -195,8 +195,12 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
     check_name("attack", name, attack.name)
-    if not NEEDS.keys() >= set(attack.needs):
+    needs: Any = attack.needs
+    if not isinstance(needs, Collection) or not NEEDS.keys() >= {*map(str, needs)}:
         raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
+    for member in ("uses_release", "learns_from_asked"):
+        if not isinstance(getattr(attack, member), bool | np.bool_):
+            raise InputError(f"The {member} of the attack {name!r} must be True or False.")
     most: Any = attack.most_rows
     if most is not None and not (isinstance(most, int) and most > 0):
         raise InputError(f"The most_rows of the attack {name!r} must be a number of rows, or None.")

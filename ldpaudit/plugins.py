@@ -153,6 +153,12 @@ def _present(module: str) -> bool:
         return False
 
 
+def taken_out(error: BaseException | None) -> str | None:
+    """Return which module of this package an error is about that this installation lacks."""
+    missing = error.name if isinstance(error, ModuleNotFoundError) else None
+    return missing if missing and missing.startswith(f"{_OURS}.") else None
+
+
 def refused(kind: Kind, built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
     for point in points_of(kind):

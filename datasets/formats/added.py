@@ -95,6 +95,8 @@ def table_of(own: str, reader: Reader, location: Location) -> TableSource:
             f"The plug-in {own!r} (reader) must return a pyarrow.Table. Got "
             f"{type(table).__name__} instead."
         )
+    with watched("reader", own, f"the file {shown} was not read"):
+        table.validate(full=True)  # Arrow itself trusts what it is given.
     return MemoryTable(table, location)
 
 
@@ -146,6 +148,8 @@ class _StreamedTable(TableSource):
             if wanted and bare_schema(pieces.schema) != kinds:
                 raise self._changed("columns")
             while (batch := self._next(pieces)) is not None:
+                if not batch.schema.equals(pieces.schema):
+                    raise self._changed("columns")
                 rows += len(batch)
                 yield usual_batch(batch) if wanted else batch.select([])
         finally:

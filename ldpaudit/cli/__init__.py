@@ -21,7 +21,7 @@ from ldpaudit.cli.commands import CORE
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
-from ldpaudit.commands.registered import each, of_others
+from ldpaudit.commands.registered import each, lacked, of_others
 from ldpaudit.errors import did_you_mean
 from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
@@ -187,6 +187,8 @@ def _one_line(error: Exception) -> str:
     if line := retired(str(getattr(error, "option_name", None) or "")):
         return line
     if hasattr(error, "format_message"):  # typer's own usage errors
+        if line := _lacked(error):
+            return line
         said = str(error.format_message()).replace(" Value error, ", " ")  # pydantic's
         said = re.sub(r"Input should be a valid (number|integer),.*", r"it must be a \1.", said)
         said = said.replace("be a integer", "be a whole number")
@@ -206,8 +208,23 @@ def _one_line(error: Exception) -> str:
         return "A column has a type that cannot be used here; write it as numbers, text or dates."
     if line := _of_plug_in(error):
         return line
+    from ldpaudit.plugins import taken_out
+
+    if module := taken_out(error):
+        return f"This installation lacks {module!r}, which this needs; install ldpaudit again."
     # The text of a foreign exception may hold data, so only its type is shown.
     return f"Internal fault ({type(error).__name__}); run again with --debug and report it."
+
+
+def _lacked(error: Any) -> str | None:
+    """Return the line about a command that was taken out of this installation."""
+    unknown = re.fullmatch(r"No such command '(.*)'\.", str(error.format_message()))
+    if not unknown or error.ctx is None:
+        return None
+    groups = error.ctx.command_path.split()[1:]
+    if not lacked(".".join([*groups, unknown[1]])):
+        return None
+    return f"This installation lacks the command {unknown[1]!r}; install ldpaudit again."
 
 
 def _suggested(error: Any, said: str) -> str:

@@ -6,13 +6,37 @@ from importlib.metadata import EntryPoint
 
 from ldpaudit.commands.interface import Command
 from ldpaudit.errors import InputError
-from ldpaudit.plugins import check_name, check_one, is_ours, loaded, ours, points_of
+from ldpaudit.plugins import (
+    check_name,
+    check_one,
+    is_ours,
+    loaded,
+    ours,
+    points_of,
+    taken_out,
+)
 
 
 @lru_cache(maxsize=1)
 def registered() -> Mapping[str, Command]:
-    """Return our registered commands by their entry points' names."""
-    return {name: loaded("command", point, Command) for name, point in ours("command").items()}
+    """Return our registered commands by their entry points' names.
+
+    One that needs a part which was taken out of this installation is not among them.
+    """
+    found = {}
+    for name, point in ours("command").items():
+        try:
+            found[name] = loaded("command", point, Command)
+        except InputError as error:
+            if taken_out(error.__cause__) is None:
+                raise
+    return found
+
+
+def lacked(name: str) -> bool:
+    """Return whether this installation lacks a command of ours, ``GROUP.NAME``, or a group."""
+    names = {point.name for point in points_of("command") if is_ours(point)} - registered().keys()
+    return any(one == name or one.startswith(f"{name}.") for one in names)
 
 
 def work_within(option: str) -> Command:

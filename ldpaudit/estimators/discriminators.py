@@ -17,6 +17,7 @@ from scipy.special import expit
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.models.encoding import DesignMatrix, LevelsByColumn, Limits
 from ldpaudit.models.screening import most_bins, strongest_of
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray
 
@@ -201,7 +202,7 @@ def _boosting(
         random_state=integer_seed(rng),
     )
     with threadpool_limits({"openmp": threads}):
-        model.fit(rows[:, present], is_p)
+        fit_boosting(model, rows[:, present], is_p)
     share = float(is_p.mean())
 
     def log_odds(rows: Float32Array) -> FloatArray:

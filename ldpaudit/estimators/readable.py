@@ -36,7 +36,7 @@ from ldpaudit.estimators.telling import (
     told,
 )
 from ldpaudit.models.screening import associations, projected, strongest, tried_out
-from ldpaudit.models.trees import probabilities
+from ldpaudit.models.trees import fit_boosting, probabilities
 from ldpaudit.release import (
     BoolArray,
     FeatureTable,
@@ -419,7 +419,7 @@ def _fitted(matrix: Float32Array, labels: Labels) -> Any:
         early_stopping=False,
         random_state=0,
     )
-    return model.fit(matrix[labels.half], labels.codes[labels.half])
+    return fit_boosting(model, matrix[labels.half], labels.codes[labels.half])
 
 
 def _chances(model: Any, matrix: Float32Array, labels: Labels) -> FloatArray:

@@ -32,7 +32,7 @@ from ldpaudit.models.screening import (
     screened,
     tried_out,
 )
-from ldpaudit.models.trees import probabilities
+from ldpaudit.models.trees import fit_boosting, probabilities
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
@@ -397,14 +397,14 @@ def _boosted(
         warm_start=True,
     )
     matrix = design.transform(features)
-    model.fit(matrix, codes)
+    fit_boosting(model, matrix, codes)
     may_go_on = rounds is None and len(rows) >= _TELLING
     while may_go_on and model.n_iter_ == model.max_iter < _LONGEST * most:
         before, last = model.validation_score_[[-1 - _LATELY, -1]]
         if last - before <= -_WORTH_GOING_ON * last:
             break
         model.max_iter += most
-        model.fit(matrix, codes)
+        fit_boosting(model, matrix, codes)
     return Boosted(design, model, outputs)
 
 

@@ -28,7 +28,7 @@ from ldpaudit.models.screening import (
     screened,
     tried_out,
 )
-from ldpaudit.models.trees import probabilities
+from ldpaudit.models.trees import fit_boosting, probabilities
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray
 
@@ -133,7 +133,7 @@ def _boosted(
             random_state=seed,
         )
         # Each label keeps a little weight everywhere, so that none is absent.
-        model.fit(stacked, labels, np.maximum(posterior.T.ravel(), _FLOOR))
+        fit_boosting(model, stacked, labels, np.maximum(posterior.T.ravel(), _FLOOR))
         boosted = BoostedRows(design, model, k)
         posterior = conditioned(boosted.probability(matrix), likelihood)
     return boosted

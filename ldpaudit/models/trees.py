@@ -22,6 +22,8 @@ _BLOCK: Final = 32_768
 # With fewer rows walking is as fast; so many are walked all the same, to compare.
 _FEWEST, _COMPARED = 4_096, 64
 _MOST_LEAVES: Final = 16
+# The rows of which scikit-learn makes the bins of more.
+_BINNED: Final = 200_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,20 @@ class _Tree:
 # The place of the only bit of a word.
 _PLACES: Final = np.zeros(1 << _MOST_LEAVES, dtype=np.uint8)
 _PLACES[1 << np.arange(_MOST_LEAVES)] = np.arange(_MOST_LEAVES)
+
+
+def fit_boosting(model: Any, rows: Any, known: Any, weights: FloatArray | None = None) -> Any:
+    """Fit scikit-learn's boosting to rows (n, d), NaN where missing; return it.
+
+    A column with fewer cells than a leaf has rows can never be split, so it is fitted as constant:
+    where all that are looked at for its bins are missing, scikit-learn 1.9 raises a ValueError.
+    """
+    # Bins are those of a sample of the rows, from which a tenth is left out to stop early.
+    fewest = max(model.min_samples_leaf, 20 * len(rows) / _BINNED)
+    few = np.count_nonzero(~np.isnan(rows), axis=0) < fewest
+    if few.any():
+        rows = np.where(few, rows.dtype.type(0), rows)
+    return model.fit(rows, known, weights)
 
 
 def probabilities(model: Any, rows: Float32Array) -> FloatArray:

@@ -1,6 +1,7 @@
 """An installation without the rare kinds: what needs one of them gets a line, all else works."""
 
 import json
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,8 @@ import pandas as pd
 import pytest
 from processes import called, refused
 
-from ldpaudit import plugins
+from ldpaudit import cli, plugins
+from ldpaudit.commands import registered
 from ldpaudit.mechanisms import registry
 
 KINDS = "ldpaudit.extras.kinds"
@@ -86,3 +88,39 @@ def test_the_audits_that_are_there_run_by_themselves():
     assert status in (0, 3), printed
     ran = [one["id"] for one in json.loads(Path("a.json").read_text())["audits"]]
     assert ran == ["assumptions", "mechanism"]
+
+
+@pytest.fixture
+def _commands_that_lack_a_part(monkeypatch, tmp_path_factory):
+    """Have our registered commands need a part that is not there."""
+    site = tmp_path_factory.mktemp("site")
+    site.joinpath("in_need.py").write_text("import ldpaudit.extras.taken_out\n")
+    monkeypatch.syspath_prepend(site)
+    names = ("verify", "mechanism.describe")
+    found = {name: EntryPoint(name, "in_need:X", "ldpaudit.commands") for name in names}
+    monkeypatch.setattr(registered, "ours", lambda _: found)
+    made = registered.registered, cli._program, cli._commands
+    for one in made:
+        one.cache_clear()
+    yield
+    for one in made:
+        one.cache_clear()
+
+
+@pytest.mark.usefixtures("_commands_that_lack_a_part")
+def test_a_command_that_needs_what_was_taken_out_gets_a_line(tmp_path):
+    for word in ("verify", "mechanism"):
+        said = refused(word, "release.csv", folder=tmp_path)
+        assert f"This installation lacks the command '{word}'; install ldpaudit again." in said
+    assert "did you mean 'run'?" in refused("audit", "release.csv", folder=tmp_path)
+    assert "No such command 'predict'." in refused("predict", folder=tmp_path)
+    status, printed = called("--help")
+    assert (status, "  verify " in printed, "  declare " in printed) == (0, False, True)
+
+
+def test_a_module_that_was_taken_out_is_named():
+    error = ModuleNotFoundError("No module", name="ldpaudit.extras.receipt")
+    line = "This installation lacks 'ldpaudit.extras.receipt', which this needs; install"
+    assert line in cli._one_line(error)
+    other = cli._one_line(ModuleNotFoundError("No module", name="somewhere"))
+    assert "Internal fault (ModuleNotFoundError)" in other

@@ -7,7 +7,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from ldpaudit.models import trees
-from ldpaudit.models.trees import probabilities
+from ldpaudit.models.trees import fit_boosting, probabilities
 
 
 def table(n: int, kind: str, rng: np.random.Generator) -> tuple[Any, Any, Any]:
@@ -60,3 +60,37 @@ def test_what_is_unknown_is_left_to_the_library(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delattr(model, "_baseline_prediction")
     monkeypatch.setattr(type(model), "predict_proba", lambda *_: walked)
     assert np.array_equal(probabilities(model, rows), walked)
+
+
+@pytest.mark.parametrize(("filled", "stopping"), [(0, False), (1, True), (12, True), (19, False)])
+def test_a_column_too_empty_for_a_leaf_changes_nothing(filled: int, stopping: bool) -> None:
+    rows, labels, _ = table(800, "gaps", np.random.default_rng(3))
+    nearly = np.full((len(rows), 2), np.nan, dtype=np.float32)
+    nearly[:filled] = np.arange(2 * filled).reshape(-1, 2)
+    more = np.hstack([nearly, rows])
+    categorical = np.arange(more.shape[1]) == 1
+
+    def fitted(some: Any, kinds: Any) -> Any:
+        return fit_boosting(
+            HistGradientBoostingClassifier(
+                max_iter=8, early_stopping=stopping, categorical_features=kinds, random_state=0
+            ),
+            some,
+            labels,
+        )
+
+    asked = np.vstack([more, np.where(np.isnan(more), np.float32(3), more)])
+    without = probabilities(fitted(rows, None), asked[:, 2:])
+    assert np.array_equal(probabilities(fitted(more, categorical), asked), without)
+
+
+def test_of_very_many_rows_bins_are_those_of_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 300_000
+    rows = np.full((n, 2), np.nan, dtype=np.float32)
+    rows[:, 0], rows[:25, 1] = np.arange(n) % 7, np.arange(25)
+    model = HistGradientBoostingClassifier(max_iter=1, early_stopping=False, random_state=0)
+    shown = list[Any]()
+    monkeypatch.setattr(model, "fit", lambda rows, *_: shown.append(rows) or model)
+    fit_boosting(model, rows, rows[:, 0] > 3)
+    assert (shown[0][:, 1] == 0).all()
+    assert np.array_equal(shown[0][:, 0], rows[:, 0])

@@ -2,7 +2,7 @@
 
 import sys
 
-from pyarrow import RecordBatchReader, table
+from pyarrow import DictionaryArray, RecordBatchReader, array, int8, table
 
 from ldpaudit.doors import Command, Format, Generator, Reader
 
@@ -109,6 +109,21 @@ def shrinking(path, columns):
     return RecordBatchReader.from_batches(rows.schema, rows.to_batches())
 
 
+def unequal(path, columns):
+    """Stream pieces with other columns than the first one has."""
+    rows = table({"x": [1, 2], "label": ["a", "b"]}).select(columns or ["x", "label"])
+    pieces = (*rows.to_batches(), *table({"SECRET": [3]}).to_batches())
+    return RecordBatchReader.from_batches(rows.schema, iter(pieces))
+
+
+def invalid(path):
+    """Read a column with codes of no category."""
+    codes = array([0, 99] * 50, int8())
+    return table({"label": DictionaryArray.from_arrays(codes, array(["a", "b"]), safe=False)})
+
+
+READS_INVALID = Reader((".odd",), invalid)
+STREAMS_UNEQUAL = Reader((".odd",), stream=unequal)
 STREAMS_RAISING = Reader((".odd",), stream=raising)
 STREAMS_NONSENSE = Reader((".odd",), stream=nonsense)
 STREAMS_ALL = Reader((".odd",), stream=lambda path, _: shrinking(path, None))

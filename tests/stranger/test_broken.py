@@ -57,6 +57,8 @@ WRONG = [
     ("reader", "broken_parts:READS_RAISING", "failed: RuntimeError at line"),
     ("reader", "broken_parts:READS_LEAVING", "failed: SystemExit at line"),
     ("reader", "broken_parts:READS_NONSENSE", "must return a pyarrow.Table. Got int instead."),
+    ("reader", "broken_parts:READS_INVALID", "(reader) failed: ArrowInvalid"),
+    ("reader", "broken_parts:STREAMS_UNEQUAL", "(reader) streamed other columns"),
     ("reader", "broken_parts:STREAMS_RAISING", "failed: RuntimeError at line"),
     ("reader", "broken_parts:STREAMS_NONSENSE", "must stream a pyarrow.RecordBatchReader"),
     ("reader", "broken_parts:STREAMS_NOTHING", "must have a function that reads"),

@@ -42,6 +42,7 @@ from ldpaudit.estimators.epsilon.strongest import (
 from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.randomness import integer_seed
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
@@ -234,7 +235,7 @@ def _ranking(
         random_state=integer_seed(rng),
     )
     target = surprise(scored(rows, np.zeros(len(rows))), betrays)
-    model.fit(design.transform(table), target)
+    fit_boosting(model, design.transform(table), target)
 
     def ranked(rows: IndexArray) -> RankedRows:
         batches = np.split(rows, range(_BATCH, len(rows), _BATCH))

@@ -10,7 +10,7 @@ from ldpaudit.estimators.representations import represent
 from ldpaudit.estimators.whiteness import RowNoise, average
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tried_out
-from ldpaudit.models.trees import probabilities
+from ldpaudit.models.trees import fit_boosting, probabilities
 from ldpaudit.release import BoolArray, FeatureTable, Float32Array, FloatArray, IndexArray, IntArray
 
 MOST_LEARNT: Final = 50_000
@@ -164,7 +164,7 @@ def _boosted(
         max_bins=most_bins(matrix.shape[1], categorical),
         random_state=int(rng.integers(2**31)),
     )
-    model.fit(matrix[learn], known)
+    fit_boosting(model, matrix[learn], known)
     chances = probabilities(model, matrix[test])[:, 1]
     return _logit(np.clip(chances, _SUREST, 1 - _SUREST))
 

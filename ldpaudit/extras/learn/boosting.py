@@ -19,6 +19,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from ldpaudit.doors import FloatArray, IntArray
 from ldpaudit.models.corrections import nearest_source, onto_simplex
 from ldpaudit.models.screening import most_bins
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.release import BoolArray
 
 _HELD_OUT = 0.1
@@ -77,7 +78,7 @@ def fit_boosted_values(
 ) -> Any:
     """Boost a loss of numbers, float64 of shape (n,); the result has ``predict``."""
     model = HistGradientBoostingRegressor(loss=loss, **options.parameters(len(matrix)))
-    return model.fit(matrix, values, weights)
+    return fit_boosting(model, matrix, values, weights)
 
 
 @dataclass(frozen=True)
@@ -118,4 +119,6 @@ def fit_boosted_released(
     )
     # Weighted quantiles of wide tables take minutes.
     alike = bool((weights == weights[0]).all())
-    return BoostedReleased(model.fit(matrix, codes, None if alike else weights), transition)
+    return BoostedReleased(
+        fit_boosting(model, matrix, codes, None if alike else weights), transition
+    )

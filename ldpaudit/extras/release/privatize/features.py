@@ -42,6 +42,7 @@ from ldpaudit.extras.release.privatize.labels import (
 from ldpaudit.extras.release.privatize.request import ColumnRequest
 from ldpaudit.mechanisms.exact_sampling import bit_source, uniform_below
 from ldpaudit.mechanisms.keyed import Stream
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.release import Label
 
 if TYPE_CHECKING:
@@ -456,7 +457,7 @@ def fit_public_model(
     ]
     # The model is public: its seed needs no secrecy, and one file gives one model.
     classifier = HistGradientBoostingClassifier(random_state=0, categorical_features=few or None)
-    classifier.fit(cells_as_numbers(table, known), codes)
+    fit_boosting(classifier, cells_as_numbers(table, known), codes)
     named = np.empty(len(classes), dtype=object)
     named[:] = classes
     return PublicModel(named[classifier.classes_], known, classifier)

@@ -22,6 +22,7 @@ from ldpaudit.estimators.representations import represent
 from ldpaudit.estimators.row_order import strongest_agreement
 from ldpaudit.estimators.telling import LIMIT, label_weights
 from ldpaudit.extras.release.privatize.labels import bare_labels, label_values
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.result.numbers import share_of
 
@@ -396,9 +397,8 @@ def told_together(arrays: Sequence[Values], labels: IntArray) -> float | None:
     cells = cells[:, np.isfinite(cells[: len(known)]).any(axis=0)]
     if set(known) != set(asked) or not cells.size:
         return None
-    model = HistGradientBoostingClassifier(
-        max_iter=_TREES, early_stopping=False, random_state=0
-    ).fit(cells[: len(known)], known)
+    unfitted = HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False, random_state=0)
+    model = fit_boosting(unfitted, cells[: len(known)], known)
     chances = model.predict_proba(cells[len(known) :])
     guesses = model.classes_[(chances / np.unique(known, return_counts=True)[1]).argmax(axis=1)]
     told = float(balanced_accuracy_score(asked, guesses))
