@@ -76,6 +76,7 @@ _HOW: Final = {
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
 _LAST_MARK: Final = 3
+_ODD_CELLS: Final = "by which gaps are NaN, or which zeros are negative"
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 _ASSUMED: Final = {True: "the rows looked at are like the others", False: "the claim holds"}
 _CONCERNS: Final[dict[Concern, tuple[str, str]]] = {
@@ -238,7 +239,14 @@ def _of_columns(
 
     def columns(some: Iterable[int]) -> list[int]:
         """Return the columns of the file that arrays come from, each once."""
-        return list(dict.fromkeys(of.get(places[i], places[i]) for i in some))
+        # Of which column odd gaps and zeros are is not known: −1.
+        return list(
+            dict.fromkeys(of.get(p, -1 if surveyed else p) for p in (places[i] for i in some))
+        )
+
+    def names(which: list[int]) -> str:
+        named = (surveyed[i].name if i >= 0 else _ODD_CELLS for i in which)
+        return f" ({', '.join(named)})" if surveyed else ""
 
     method, given = _HOW[known], (_ASSUMED[known],)
     deciding, lagged = (*found.deciding, *found.flags), [i for i, _ in found.lagged]
@@ -280,9 +288,8 @@ def _of_columns(
         (lagged, "at least 98 % of the true labels of rows near by"),
     ):
         if which := columns(some):
-            names = f" ({', '.join(surveyed[i].name for i in which)})" if surveyed else ""
             tell = "tells" if len(which) == 1 else "tell, each by itself,"
-            counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names}"
+            counted = f"{len(which)} column{'s' if len(which) > 1 else ''}{names(which)}"
             tell = tell if known else f"{tell.rstrip(',')}, judged by the released labels,"
             made = "" if known else ", unless computed from the released labels"
             yield Note.warning("columns", f"{counted} {tell} {words}{made}.")

@@ -228,6 +228,18 @@ def test_gaps_of_two_kinds_tell_labels(kind: pa.DataType) -> None:
     assert found.verdict == "fail"
 
 
+@pytest.mark.parametrize("place", [0, 4], ids=["first", "behind texts"])
+def test_zeros_of_two_kinds_tell_labels_and_no_other_column_is_blamed(place: int) -> None:
+    zeros = np.where(TRUTH == 1, -0.0, 0.0)
+    words = {f"text {i}": [f"seen on ward {j} and sent home" for j in ROW] for i in range(place)}
+    two = (TRUTH == 1).astype(int)
+    result = audited(released(two, 1.0, 1, zero=zeros, **words), two)
+    assert check(result, "features-reveal-label").verdict == "fail"
+    told = [note.text for note in result.notes if "true label" in note.text]
+    assert any("(by which gaps are NaN, or which zeros are negative) tells" in one for one in told)
+    assert not [one for one in told if "read off from" in one and "(column" in one]
+
+
 @pytest.mark.parametrize("case", IDENTIFYING)
 def test_identifiers_are_counted(case: str) -> None:
     values, words = IDENTIFYING[case]

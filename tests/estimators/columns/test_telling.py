@@ -98,3 +98,16 @@ def test_a_sample_of_rows_shows_columns_of_nearby_labels(monkeypatch: pytest.Mon
         assert (found.rows, found.lagged_rows) == (8_000, 1_000)
         # A column right in nine of ten rows is none that reveals nearly all labels.
         assert found.lagged == ((0, 2), (3, -3))
+
+
+def test_small_columns_less_the_row_number_tell_nothing_where_rows_are_sorted_by_label() -> None:
+    """The row's number just fails to tell 98 % of six labels; less a small column it may pass."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        y = np.sort(rng.integers(0, 6, 500)).astype(np.int32)
+        rows = rng.permutation(500)
+        few = rng.integers(0, 5, 500).astype(np.float32)
+        odd = (np.arange(500) == seed).astype(np.float32)
+        found = scan([few, odd], rows, label_weights(y[rows], 6), y[rows])
+        assert found.deciding == found.lagged == ()
+        assert found.position.share > 0.9
