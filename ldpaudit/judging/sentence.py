@@ -147,6 +147,6 @@ def _few_rows(case: Case, alpha: float) -> str:
     if share is not None and math.isfinite(share):
         found.append(f"in {share_up(share)} of the rows")
     if group is not None and math.isfinite(group):
-        found.append(f"in a group of {rows(group, 'up')} rows with similar features")
+        found.append(f"in a group of {rows(group, 'up')} rows that one column sets apart")
     where = "standing in the clear in the label column"
     return f", or true labels {where}, {' or '.join(found)}" if found else ""

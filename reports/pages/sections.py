@@ -613,7 +613,7 @@ def _could(result: AuditResult) -> Iterator[str]:
     group = result.estimate("power.smallest_clear_group")
     found = [] if share is None else [f"{share_up(share.value)} of the rows at random"]
     if group is not None:
-        found.append(f"a group of {rows(group.value, 'up')} rows with similar features")
+        found.append(f"a group of {rows(group.value, 'up')} rows that one column sets apart")
     if found:
         yield f"Found likewise: true labels released for {', or for '.join(found)}."
     known = result.estimate("power.with_truth.min_detectable_excess")
