@@ -135,7 +135,7 @@ def _reassurance(start: str, checks: Sequence[Check], case: Case) -> Sentence:
     return Sentence(
         f"{start}nothing contradicts the claimed ε = {claimed_epsilon}{where}, which allows a "
         f"released label to shift the odds between two true labels at most {fold(epsilon, 'up')}",
-        certified=f"{kind}: at least ε = {observed}",
+        bound=f"{kind}: at least ε = {observed}",
         power=would_notice,
     )
 

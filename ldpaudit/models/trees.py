@@ -55,9 +55,11 @@ def fit_boosting(model: Any, rows: Any, known: Any, weights: FloatArray | None =
     """Fit scikit-learn's boosting to rows (n, d), NaN where missing; return it.
 
     A column with fewer cells than a leaf has rows can never be split, so it is fitted as constant:
-    where all that are looked at for its bins are missing, scikit-learn 1.9 raises a ValueError.
+    where all that are looked at for its bins are missing, scikit-learn 1.9 raises a ValueError. Of
+    more than 200,000 rows it looks at a sample for bins, so there a column with fewer than one
+    cell in 10,000 rows is fitted as constant, too, though it might have been split.
     """
-    # Bins are those of a sample of the rows, from which a tenth is left out to stop early.
+    # About 20 cells are in the sample then; a tenth of it may be left out to stop early.
     fewest = max(model.min_samples_leaf, 20 * len(rows) / _BINNED)
     few = np.count_nonzero(~np.isnan(rows), axis=0) < fewest
     if few.any():

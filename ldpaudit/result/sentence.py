@@ -9,7 +9,7 @@ WARNING: Final = "Warning"
 WAIVED: Final = "A violation is "
 """How the sentence about what somebody answers for begins."""
 
-_CERTIFIED: Final = re.compile(r" \(((?:certified|estimated): at least ε = [^)]*)\)")
+_BOUND: Final = re.compile(r" \(((?:certified|estimated): at least ε = [^)]*)\)")
 _POWER: Final = re.compile(
     r"; ((?:but )?this audit would have noticed.*?)(?=\. (?:Warning\b|But |A )|\.$)"
 )
@@ -26,8 +26,8 @@ class Sentence:
 
     verdict: str
     """What it is called, and why: ``"Inconclusive: the audit is too weak"``; no full stop."""
-    certified: str = ""
-    """What ε is at least: ``"certified: at least ε = 0.8"``."""
+    bound: str = ""
+    """What ε is at least, and of which kind that is: ``"certified: at least ε = 0.8"``."""
     power: str = ""
     """What the audit would have noticed: ``"this audit would have noticed …"``."""
     more: str = ""
@@ -42,9 +42,9 @@ class Sentence:
     """How and why a violation does not count: ``"waived until …"``; no full stop."""
 
     def __str__(self) -> str:
-        certified = f" ({self.certified})" if self.certified else ""
+        bound = f" ({self.bound})" if self.bound else ""
         power, more = (f"; {text}" if text else "" for text in (self.power, self.more))
-        parts = [f"{self.verdict}{certified}{power}{more}.", self.further]
+        parts = [f"{self.verdict}{bound}{power}{more}.", self.further]
         if self.warning:
             where = f" {self.where}" if self.where else ""
             parts.append(f"{WARNING}{where}: {self.warning}.")
@@ -62,10 +62,10 @@ class Sentence:
         parts = {}
         if power := _POWER.search(text):
             parts["power"] = power[1]
-        if certified := _CERTIFIED.search(text):
-            parts["certified"] = certified[1]
+        if bound := _BOUND.search(text):
+            parts["bound"] = bound[1]
         if warning := _WARNING.search(text):
             parts["warning"] = warning[2]
             parts["where"] = (warning[1] or "").strip()
-        rest = _CERTIFIED.sub("", _POWER.sub("", text, count=1))
+        rest = _BOUND.sub("", _POWER.sub("", text, count=1))
         return cls(_WARNING.sub("", rest, count=1), **parts)

@@ -9,7 +9,7 @@ from ldpaudit.result.sentence import Sentence
 
 WHOLE = Sentence(
     "No violation found: nothing contradicts the claimed ε = 1",
-    certified="certified: at least ε = 0.8",
+    bound="certified: at least ε = 0.8",
     power="this audit would have noticed, with 90 % probability, a true ε above 1.1",
     warning="rows are alike. Some may be one person's",
     where="in column a",
@@ -18,7 +18,7 @@ WHOLE = Sentence(
 
 @pytest.mark.parametrize("kept", list(product([True, False], repeat=4)))
 def test_the_parts_of_a_sentence_are_read_from_it(kept: tuple[bool, ...]) -> None:
-    names = ("certified", "power", "warning", "where")
+    names = ("bound", "power", "warning", "where")
     given = {name: "" for name, keep in zip(names, kept, strict=True) if not keep}
     if "warning" in given:
         given["where"] = ""

@@ -187,7 +187,7 @@ def _reassurance(
     return Sentence(
         f"{start}: nothing contradicts the claimed ε = {limit} of {words.all}{_allowed(claim)}, "
         f"nor the claim of any {words.part}",
-        certified=f"certified: at least ε = {observed} together",
+        bound=f"certified: at least ε = {observed} together",
         power=power,
         more=more,
     )
