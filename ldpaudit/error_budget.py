@@ -19,7 +19,9 @@ up to at most the whole (Bonferroni). From the policy's ``confidence`` down to o
    the power audit and the words on the page read the same shares.
 4. Within a proof:
 
-   - from true labels: the method expected to be stronger and the other one, :data:`STRONGEST`, or
+   - from true labels under a claim: what the claim leads one to count, and what some of the rows
+     do, counted in the others, :data:`CLAIMED`;
+   - in each of these: the method expected to be stronger and the other one, :data:`STRONGEST`, or
      for rows that were selected by their label the odds ratio alone, :data:`ODDS_RATIO`. An event
      in two groups spends its part on two rates, half each, or on the odds ratio and how often the
      event happens in the other group, :data:`EVENTS`;
@@ -96,6 +98,10 @@ CHANGED_ROWS: Final = 0.1
 
 # Within a proof.
 
+_BY_CLAIM: Final = 0.9
+CLAIMED: Final = Split({"by the claim": _BY_CLAIM, "by other rows": 1 - _BY_CLAIM})
+"""Labels and outputs that suit what is claimed, and those that a part of the rows chose: a channel
+unlike the claimed one may show where the claim would not have one look."""
 STRONGEST: Final = Split({"primary": 0.9, "other": 1 - 0.9})
 """The method expected to be stronger, and the other one."""
 ODDS_RATIO: Final = 0.025

@@ -25,7 +25,7 @@ from ldpaudit.audits.mechanism.evidence import (
 )
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import power_of_registered
-from ldpaudit.error_budget import PROOFS
+from ldpaudit.error_budget import CLAIMED, PROOFS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -170,7 +170,8 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
     """Yield the smallest excess, group and share of rows that true labels would have shown."""
     limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
     target, n = context.plan.max_undetected_excess.at(limit), int(sizes.sum())
-    claimed, share = Claimed(sizes, channel, limit), PROOFS["insider"]
+    claimed = Claimed(sizes, channel, limit)
+    share = PROOFS.of(CLAIMED["by the claim"], "insider")
 
     def group(error: float) -> float:
         level = PROOFS.of(error, "subgroups")

@@ -51,6 +51,19 @@ def test_a_label_that_a_large_class_never_gets_is_found_where_few_have_it() -> N
     assert audited(truth, released, 1.0).estimate("mechanism.epsilon_lower").value > 1.2
 
 
+@pytest.mark.parametrize("people", [60, 90, 1000])
+def test_a_class_that_is_released_as_it_is_is_a_violation(people: int) -> None:
+    """Most rows are released as claimed, and no feature tells the class."""
+    rng = np.random.default_rng(people)
+    others = (3000 - people) // 2
+    truth = rng.permutation(np.repeat([0, 1, 2], [others, 3000 - people - others, people]))
+    released = claimed(truth, 1.0, rng)
+    released[truth == 2] = 2
+    result = audited(truth, released, 1.0, age=rng.normal(size=3000))
+    assert result.decision == "do not publish"
+    assert result.estimate("mechanism.epsilon_lower").value > 1.3
+
+
 def test_a_leak_through_features_and_the_label_of_a_small_class_is_found() -> None:
     """Each label is released as claimed, the third only where a column goes along with it."""
     rng = np.random.default_rng(1)

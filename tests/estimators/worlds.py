@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,8 @@ from ldpaudit.estimators.epsilon.bounds import Strongest
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.epsilon.release_only import SplitRows, release_only_evidence
 from ldpaudit.estimators.epsilon.strongest import (
-    SELECTED,
     RankedRows,
-    epsilon_evidence,
+    claimed_evidence,
     subgroup_tests,
 )
 from ldpaudit.estimators.intervals.bounded_mean import Folds
@@ -59,6 +58,8 @@ NARROW = np.array([[0.5, 0.3, 0.2], [0.3, 0.3, 0.4]])
 RARE = np.array([[0.5, 0.499, 0.001], [0.49, 0.49, 0.02]])
 ASYMMETRIC_THREE = np.array([[0.6, 0.3, 0.1], [0.25, 0.5, 0.25], [0.2, 0.2, 0.6]])
 TALL = np.array([[0.7, 0.3], [0.5, 0.5], [0.4, 0.6], [0.45, 0.55]])
+ONE_CLEAR = np.array([[0.576, 0.212, 0.212], [0.212, 0.576, 0.212], [0.005, 0.005, 0.99]])
+TWO_SWAPPED = np.array([[0.6, 0.2, 0.2], [0.02, 0.2, 0.78], [0.02, 0.78, 0.2]])
 SKEWED = np.array([[0.95, 0.05], [0.6, 0.4]])
 
 
@@ -95,10 +96,10 @@ def insider(
     """Return a world of true against released labels; of one method alone, or of both."""
 
     def draw(rng: Rng) -> Bound:
-        evidence = epsilon_evidence(counted(np.array(sizes), true, rng), claim, rng)
+        evidence = claimed_evidence(counted(np.array(sizes), true, rng), claim, rng)
         assert evidence is not None
         if method == "selected":
-            return lambda alpha: replace(evidence, methods=SELECTED).bound(alpha).epsilon
+            return lambda alpha: evidence.of_selected().bound(alpha).epsilon
         if method is not None:
             return lambda alpha: evidence.by_method(method, alpha).epsilon
         return lambda alpha: evidence.bound(alpha).epsilon
@@ -123,11 +124,14 @@ def _insiders() -> list[World]:
         insider("rr of three", three, three, [900, 450, 150], 0.6),
         insider("rr of ten", ten, ten, [150] * 10, 0.85),
         insider("asymmetric", ASYMMETRIC, ASYMMETRIC, [750, 750], 0.7),
-        insider("wrong claim", one, ASYMMETRIC, [300, 1200]),
+        insider("wrong claim", one, ASYMMETRIC, [300, 1200], 0.5),
         insider("constant", one, CONSTANT, [1350, 150]),
         insider("narrow", NARROW, NARROW, [450, 1050], 0.55),
         insider("tall", TALL, TALL, [600, 450, 300, 150], 0.3),
         insider("rare", RARE, RARE, [1500, 1500], 0.45),
+        insider("one class in the clear", three, ONE_CLEAR, [1400, 1400, 200], 0.4),
+        insider("a large class in the clear", three, ONE_CLEAR, [1000, 1000, 1000], 0.65),
+        insider("two classes changed about", three, TWO_SWAPPED, [1000, 1000, 1000], 0.7),
         insider("rare claim", RARE, ASYMMETRIC_THREE[:2], [1200, 300]),
         insider("few of two", ASYMMETRIC_THREE, ASYMMETRIC_THREE, [2910, 45, 45], 0.7),
         insider("one in a hundred", SKEWED, SKEWED, [2970, 30], 0.6),

@@ -47,7 +47,7 @@ from ldpaudit.estimators.epsilon.consistency import (
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.estimators.epsilon.lattice import lattice_evidence, repeated_numbers
-from ldpaudit.estimators.epsilon.strongest import SELECTED
+from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism, NumericMechanism
@@ -82,6 +82,10 @@ _METHODS = {
     "two-sided": "how often the labels that make one event likely have it, against labels that do "
     "not; labels and event were chosen by the claim and the labels' frequencies",
 }
+_BY_OTHER_ROWS: Final = (
+    "the stronger of accuracy and two-sided, for labels and outputs that a random third of the "
+    "rows chose, whatever the claim leads one to expect; counted in the others, at its own level"
+)
 _REFERENCES = {
     "accuracy": "Hoeffding (1956), Theorem 5; Ghazi et al. (2021), RR-Top-k",
     "odds-ratio": "Cornfield (1956)",
@@ -370,22 +374,32 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     yield Bound.of(shown, lambda level: evidence.bound(level).epsilon)
 
 
+def _strongest_words(insider: BoundEvidence, alpha: float) -> str:
+    """Return how the strongest bound from true labels came about at level 1 − alpha."""
+    if insider.methods == SELECTED:
+        return "the odds ratio of two labels and two outputs, which a selection does not change"
+    primary, others = insider.design.primary, insider.by_other_rows
+    share = insider.share * insider.design.weights[primary]
+    words = (
+        f"the stronger of {' and '.join(insider.methods)}, here '{insider.bound(alpha).method}'; "
+        f"corrected: '{primary}', chosen before the outcomes were seen, has {share:.0%} of the "
+        "error probability"
+    )
+    if others is None:
+        return words
+    return (
+        f"{words}, and {others.share:.0%} goes to labels and outputs that a third of the rows chose"
+    )
+
+
 def _bounds(context: AuditContext) -> Iterator[Part]:
     """Yield every lower bound of ε, at any level too, and the numbers beside it."""
     alpha, reports = 1 - context.plan.confidence, report_counts(context)
     names, insider = (INSIDER, "True labels, strongest bound"), insider_evidence(context)
     groups, outsider = subgroup_evidence(context), outsider_evidence(context)
     if insider is not None:
-        selected, best = insider.methods == SELECTED, insider.bound(alpha)
-        further = () if selected else (UNSELECTED,)
-        words = "the odds ratio of two labels and two outputs, which a selection does not change"
-        if not selected:
-            primary = insider.design.primary
-            words = (
-                f"the stronger of {' and '.join(insider.methods)}, here '{best.method}'; "
-                f"corrected: '{primary}', chosen before the outcomes were seen, has "
-                f"{insider.design.weights[primary]:.0%} of the error probability"
-            )
+        best, words = insider.bound(alpha), _strongest_words(insider, alpha)
+        further = () if insider.methods == SELECTED else (UNSELECTED,)
         if reports is None:
             yield _bound(context, names, best, words, None, *further)
         for method in insider.methods:
@@ -393,6 +407,11 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
             words = f"{_METHODS[method]}; at its own level, not corrected for the other method"
             bound, reference = insider.by_method(method, alpha), _REFERENCES[method]
             yield _bound(context, own, bound, words, reference, *further)
+        others = insider.by_other_rows
+        if others is not None and others.methods != SELECTED:
+            own = f"{INSIDER}.other-rows", "True labels, as other rows suggest"
+            bound = replace(others, share=1.0).bound(alpha)
+            yield _bound(context, own, bound, _BY_OTHER_ROWS, None, *further)
         yield from _observed(label_counts(context))
         of_all = insider_evidence_of_all(context)
 

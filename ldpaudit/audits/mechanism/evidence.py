@@ -4,7 +4,6 @@
 # chose on the other half; and the release alone.
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -30,11 +29,10 @@ from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
-    SELECTED,
     BoundEvidence,
     RankedRows,
     betraying,
-    epsilon_evidence,
+    claimed_evidence,
     presumed_channel,
     subgroup_tests,
     surprise,
@@ -66,10 +64,10 @@ def insider_evidence(context: AuditContext) -> BoundEvidence | None:
         return None
     channel = aligned_channel(context)
     matrix = None if channel is None else worth_looking_for(channel).matrix
-    evidence = epsilon_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
+    evidence = claimed_evidence(label_counts(context), matrix, context.rng("epsilon", "insider"))
     # A selection by the released label leaves odds ratios as they were.
     if evidence is not None and selected(context):
-        return replace(evidence, methods=SELECTED)
+        return evidence.of_selected()
     return evidence
 
 
@@ -83,7 +81,7 @@ def insider_evidence_of_all(context: AuditContext) -> BoundEvidence | None:
         return None
     channel = aligned_channel(context)
     matrix = None if channel is None else worth_looking_for(channel).matrix
-    return epsilon_evidence(counts, matrix, context.rng("epsilon", "insider of all rows"))
+    return claimed_evidence(counts, matrix, context.rng("epsilon", "insider of all rows"))
 
 
 @remembered("epsilon.outsider")

@@ -6,7 +6,7 @@
 # stronger; the other has the rest, in case the presumption is wrong.
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import chi2
 
-from ldpaudit.error_budget import EVENTS, GROUPS, ODDS_RATIO, STRONGEST
+from ldpaudit.error_budget import CLAIMED, EVENTS, GROUPS, ODDS_RATIO, STRONGEST
 from ldpaudit.estimators.epsilon.bounds import (
     CountTable,
     EpsilonBound,
@@ -33,6 +33,7 @@ SELECTED = ("odds-ratio",)  # for rows that were selected by their released labe
 DESIGN_ALPHA = 0.05
 PILOT_SHARE = 0.1  # of the rows, spent without a claim on learning what to prefer
 PILOT_ALPHA = 3e-3  # designs are compared at it then: an event that is rare in few rows is unsure
+CHOOSING_SHARE = 1 / 3  # of the rows, which choose what is counted in the others beside a claim
 _KEPT_SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
 _MOST_OUTPUTS = 64
 _FINALISTS = 6  # plans compared by their exact bounds, the best of all by an approximation
@@ -370,6 +371,8 @@ class BoundEvidence:
     """The methods that may be believed."""
     share: float = 1.0
     """Of the error probability."""
+    by_other_rows: "BoundEvidence | None" = None
+    """Beside a claim: what a random part of the rows chose to count, counted in the others."""
 
     def by_method(self, method: str, alpha: float) -> EpsilonBound:
         """Return one method's lower bound of ε at level 1 − alpha, in nats."""
@@ -385,8 +388,19 @@ class BoundEvidence:
         """Return the largest bound, each method at its share of alpha: valid at 1 − alpha."""
         level, weights = alpha * self.share, self.design.weights
         bounds = [self.by_method(method, level * weights[method]) for method in self.methods]
+        if self.by_other_rows is not None:
+            bounds.append(self.by_other_rows.bound(alpha))
         best = max(bounds, key=lambda bound: bound.epsilon)
         return EpsilonBound(best.epsilon, alpha, best.n, best.method)
+
+    def of_selected(self) -> "BoundEvidence":
+        """Return what holds, too, where rows were selected by their released label."""
+        others = self.by_other_rows
+        return replace(
+            self,
+            methods=SELECTED,
+            by_other_rows=None if others is None else others.of_selected(),
+        )
 
 
 def gather_evidence(
@@ -410,20 +424,47 @@ def epsilon_evidence(
     """
     counts, sizes, alpha = np.asarray(counts, dtype=np.int64), class_counts(counts), DESIGN_ALPHA
     if channel is None:
-
-        def drawn(rest: CountTable, share: float) -> IndexArray:
-            each = zip(rest, (share * sizes).astype(np.int64), strict=True)
-            return np.stack(
-                [rng.multivariate_hypergeometric(row, n, method="marginals") for row, n in each]
-            )
-
-        pilot, alpha = drawn(counts, PILOT_SHARE), PILOT_ALPHA
+        pilot, alpha = _drawn(counts, PILOT_SHARE * sizes, rng), PILOT_ALPHA
         share = min(1 / 3, 25 * counts.size / max(int(sizes.sum()), 1))
         if share > PILOT_SHARE and _symmetric(pilot) is None:
-            pilot = pilot + drawn(counts - pilot, share - PILOT_SHARE)
+            pilot = pilot + _drawn(counts - pilot, (share - PILOT_SHARE) * sizes, rng)
         counts, channel = counts - pilot, presumed_channel(pilot)
     design = design_bounds(class_counts(counts), channel, alpha)
     return None if design is None else gather_evidence(counts, design, rng)
+
+
+def claimed_evidence(
+    counts: CountTable, channel: FloatArray | None, rng: np.random.Generator
+) -> BoundEvidence | None:
+    """Prepare the bounds of counts (k, m) for any level, those of a wrong claim, too.
+
+    What the channel (k, m) leads one to count has nine tenths of the error probability. The tenth
+    is for labels and outputs that a random third of the rows chose, counted in the others: it finds
+    a class that is released as it is, or a branch that the claim has no word for. Where no channel
+    is claimed, the same as :func:`epsilon_evidence`.
+    """
+    by_claim = epsilon_evidence(counts, channel, rng)
+    if by_claim is None or channel is None:
+        return by_claim
+    counts = np.asarray(counts, dtype=np.int64)
+    pilot = _drawn(counts, CHOOSING_SHARE * class_counts(counts), rng)
+    rest = counts - pilot
+    # As much as half a row for every cell speaks for the claim: what was not seen may be possible.
+    weight = channel.shape[1] / 2
+    presumed = (pilot + weight * channel) / (class_counts(pilot) + weight)[:, None]
+    design = design_bounds(class_counts(rest), presumed, PILOT_ALPHA)
+    if design is None:
+        return by_claim
+    by_other_rows = gather_evidence(rest, design, rng, CLAIMED["by other rows"])
+    return replace(by_claim, share=CLAIMED["by the claim"], by_other_rows=by_other_rows)
+
+
+def _drawn(counts: CountTable, rows: npt.NDArray[Any], rng: np.random.Generator) -> IndexArray:
+    """Return counts (k, m) of some rows of each label, (k,), drawn without replacement."""
+    each = zip(counts, rows.astype(np.int64), strict=True)
+    return np.stack(
+        [rng.multivariate_hypergeometric(row, n, method="marginals") for row, n in each]
+    )
 
 
 def presumed_channel(pilot: CountTable) -> FloatArray:

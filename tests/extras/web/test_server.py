@@ -62,8 +62,8 @@ def start(tmp_path):
 
 
 def until(true):
-    """Wait for something, ten seconds at most."""
-    for _ in range(200):
+    """Wait for something, a minute at most: a machine may be busy."""
+    for _ in range(1200):
         if found := true():
             return found
         time.sleep(0.05)
