@@ -244,17 +244,23 @@ def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
 
 def at_fault(error: BaseException) -> tuple[str, str] | None:
     """Return kind and name of the plug-in in whose code an error arose; None if in no plug-in's."""
-    parts = {
-        point.module.partition(".")[0]: (kind, point.name)
-        for kind in GROUPS
-        for point in points_of(kind)
-        if not is_ours(point)
-    }
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package in parts:
-            return parts[package]
+        if part := part_in(str(frame.f_globals.get("__name__"))):
+            return part
     return None
+
+
+def part_in(module: str) -> tuple[str, str] | None:
+    """Return kind and name of the plug-in in a module, or else of one in the same package."""
+    package = module.partition(".")[0]
+    among = None
+    for kind in GROUPS:
+        for point in points_of(kind):
+            if point.module == module and not is_ours(point):
+                return kind, point.name
+            if point.module.partition(".")[0] == package and not is_ours(point):
+                among = kind, point.name
+    return among
 
 
 def read_only(value: Any) -> Any:
