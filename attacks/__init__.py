@@ -234,12 +234,30 @@ class _Foreign:
 
     def posterior(self, release: Release) -> FloatArray:
         with _faults(self.name):
-            answer = np.asarray(self._attack.posterior(read_only(release)), dtype=np.float64)
+            answer = self._attack.posterior(read_only(release))
         shape = len(release), len(release.classes)
-        right = answer.shape == shape and np.isfinite(answer).all() and answer.min() >= -_SLACK
-        if not right or np.abs(answer.sum(axis=1) - 1).max() > _SLACK:
+        if wrong := _no_probabilities(answer, shape):
             raise AttackError(
                 f"The attack {self.name!r} must return probabilities of the true labels: numbers "
-                f"of shape {shape}, each row summing to 1. Got {answer.shape}."
+                f"of shape {shape}, each row summing to 1. Got {wrong}."
             )
-        return answer
+        return np.asarray(answer, dtype=np.float64)
+
+
+def _no_probabilities(answer: Any, shape: tuple[int, int]) -> str | None:
+    """Say what an attack returned in place of probabilities; None where it returned these."""
+    try:
+        numbers = np.asarray(answer)
+    except ValueError:  # Rows of different lengths.
+        return f"{type(answer).__name__} of no shape"
+    if numbers.dtype.kind not in "biuf":
+        return type(answer).__name__ if numbers.ndim == 0 else f"values of type {numbers.dtype}"
+    if numbers.shape != shape:
+        return f"numbers of shape {numbers.shape}"
+    found = {
+        "numbers that are not finite": ~np.isfinite(numbers),
+        "negative numbers": numbers < -_SLACK,
+        "rows with another sum": np.abs(numbers.sum(axis=1) - 1) > _SLACK,
+    }
+    counts = ((int(here.sum()), words, here.size) for words, here in found.items())
+    return next((f"{n:,} {words}, of {size:,}" for n, words, size in counts if n), None)
