@@ -196,7 +196,8 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
     check_name("attack", name, attack.name)
     needs: Any = attack.needs
-    if not isinstance(needs, Collection) or not NEEDS.keys() >= {*map(str, needs)}:
+    listed = isinstance(needs, Collection) and not isinstance(needs, str)
+    if not listed or any(not isinstance(need, str) or need not in NEEDS for need in needs):
         raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
     for member in ("uses_release", "learns_from_asked"):
         if not isinstance(getattr(attack, member), bool | np.bool_):
