@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
@@ -171,7 +171,36 @@ def read_result(path: Path) -> "AuditResult":
         raise InputError(
             f"The result {quoted(path.name or str(path))} cannot be read: {why}."
         ) from None
-    return AuditResult.from_json(text)
+    try:
+        return AuditResult.from_json(text)
+    except InputError:
+        if found := _of_another_command(text):
+            raise InputError(f"{quoted(path.name or str(path))} {found}") from None
+        raise
+
+
+def _of_another_command(text: str) -> str | None:
+    """Return what to say of a result that no audit stored; None where it is no result."""
+    from ldpaudit.commands.registered import lacking, made_by
+    from ldpaudit.result.public import PublicResult
+    from ldpaudit.work.documents import parse_json
+
+    value: Any = None
+    with suppress(InputError):
+        value = parse_json(text, "It", "")
+    if not isinstance(value, dict) or "schema_version" not in value or "audits" in value:
+        return None
+    with suppress(ValueError):
+        PublicResult.model_validate(value)
+        return "is what everybody may see of a result; give the result that it was made of."
+    if command := made_by(value):
+        return f"is a result of ldpaudit {command}; this takes results of ldpaudit run."
+    if missing := lacking():
+        return (
+            "is no result of ldpaudit run. It may be one of a command that this installation lacks "
+            f"({', '.join(missing)}); install ldpaudit again."
+        )
+    return None
 
 
 def check_place(path: Path) -> None:
