@@ -20,10 +20,10 @@ from ldpaudit.plugins import (
     added,
     check_name,
     check_one,
+    contained,
     load_object,
     ours,
     read_only,
-    staying,
     unloadable,
     where,
 )
@@ -129,7 +129,8 @@ def _factory(place: str) -> Factory:
 def _plugin(name: str, place: str) -> Factory:
     check_one("attack", name)
     try:
-        return _factory(place)
+        with contained():
+            return _factory(place)
     except (Exception, SystemExit) as error:
         raise unloadable("attack", name, error) from error
 
@@ -211,7 +212,7 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     try:
-        with staying():
+        with contained():
             yield
     except (LdpAuditError, MemoryError):
         raise

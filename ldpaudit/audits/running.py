@@ -24,6 +24,7 @@ from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
 from ldpaudit.plugins import (
     check_name,
     check_one,
+    contained,
     read_only,
     refused,
     unloadable,
@@ -155,7 +156,8 @@ def _loaded(name: str, path: str) -> Audit:
         return load(path)
     check_one("audit", name)
     try:
-        audit = load(path)
+        with contained():
+            audit = load(path)
     except (Exception, SystemExit) as error:
         raise unloadable("audit", name, error) from error
     check_name("audit", name, getattr(audit, "id", None))

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Standard output, as the name of an output; a file of that name is ``./-``.
 STREAM: Final = Path("-")
+_STANDARD_OUTPUT, _STANDARD_ERROR = 1, 2
 # The formats with an option of their own.
 _OPTIONS: Final = ("html", "json", "sarif", "junit", "markdown")
 _SUFFIXES: Final = (
@@ -94,7 +95,7 @@ class Outputs:
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""
-        return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
+        return _to_standard_error() if self.streamed else nullcontext()
 
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
         """Write what is asked for and can be made, all or nothing; nothing else is made.
@@ -114,6 +115,20 @@ class Outputs:
 
         for path in self.given():
             say(f"  {'written':<12} {one_line(str(path))}")
+
+
+@contextmanager
+def _to_standard_error() -> Iterator[None]:
+    """Send to standard error what is printed, by libraries in C and by other processes too."""
+    sys.stdout.flush()
+    kept = os.dup(_STANDARD_OUTPUT)
+    os.dup2(_STANDARD_ERROR, _STANDARD_OUTPUT)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, _STANDARD_OUTPUT)
+        os.close(kept)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from pydantic import Field
 from ldpaudit.commands.outputs import Outputs
 from ldpaudit.errors import refuse
 from ldpaudit.options import input_files
-from ldpaudit.plugins import part_in, staying
+from ldpaudit.plugins import contained, part_in
 from ldpaudit.result import Frozen
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.harmless import one_line
@@ -112,11 +112,11 @@ def carry_out(
     LdpAuditError
         What ``work`` raised, or an OutputError; nothing is written then.
     """
-    outputs.check(input_files(request))
     with outputs.for_people():
+        outputs.check(input_files(request))
         kept = others_read() and not minds_log
         with progress_on_terminal(quiet or discreet or kept) as progress:
-            with staying():
+            with contained():
                 result = work(request, progress)
                 refuse(
                     not isinstance(result, Told),

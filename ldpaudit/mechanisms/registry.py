@@ -9,7 +9,7 @@ from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
-from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
+from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, contained, unloadable
 from ldpaudit.release import Declaration, Label
 
 _TEXTS: Final = ("classes", "outputs", "domains", "value")
@@ -57,7 +57,8 @@ def family(name: str) -> Family:
     if name not in BUILT_IN:
         check_one("mechanism", name)
     try:
-        found: Any = points[name].load()
+        with contained():
+            found: Any = points[name].load()
     except (Exception, SystemExit) as error:
         raise unloadable("mechanism", name, error) from error
     is_class = isinstance(found, type) and issubclass(found, Mechanism)

@@ -73,8 +73,9 @@ def run_and_write(
     the reports are for, ``details`` whether the log of a service may show what was found.
     Ctrl-C ends the audit early: what is finished is written.
     """
-    for name in outputs.asked:
-        check_format(name, profile)
+    with outputs.for_people():
+        for name in outputs.asked:
+            check_format(name, profile)
     # The page for insiders shows nothing of what is known to everybody; a stored result may later
     # become a public page.
     outsiders = profile == "public" or bool(outputs.asked.keys() - {"html"})
@@ -215,16 +216,17 @@ def render_again(
     result = read_result(stored)
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
-    outputs.check([stored, policy])
-    if policy is not None:
-        load_policy(policy)
-    around = Surroundings(_places(result, policy), CHECKS, None, profile)
-    name = "" if policy is None else quoted(policy.name)
-    refuse(name and not around.places, f"The result was not judged by the policy {name}.")
-    streamed = outputs.write(
-        {name: partial(render, result, name, around) for name in outputs.asked},
-        confidential=profile == "internal" and result.confidential,
-    )
+    with outputs.for_people():
+        outputs.check([stored, policy])
+        if policy is not None:
+            load_policy(policy)
+        around = Surroundings(_places(result, policy), CHECKS, None, profile)
+        name = "" if policy is None else quoted(policy.name)
+        refuse(name and not around.places, f"The result was not judged by the policy {name}.")
+        streamed = outputs.write(
+            {name: partial(render, result, name, around) for name in outputs.asked},
+            confidential=profile == "internal" and result.confidential,
+        )
     with words_only(), outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {one_line(str(path))}.")
