@@ -20,10 +20,10 @@ from ldpaudit.plugins import (
     added,
     check_name,
     check_one,
+    contained,
     load_object,
     ours,
     read_only,
-    staying,
     unloadable,
     where,
 )
@@ -129,7 +129,8 @@ def _factory(place: str) -> Factory:
 def _plugin(name: str, place: str) -> Factory:
     check_one("attack", name)
     try:
-        return _factory(place)
+        with contained():
+            return _factory(place)
     except (Exception, SystemExit) as error:
         raise unloadable("attack", name, error) from error
 
@@ -196,7 +197,8 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
     check_name("attack", name, attack.name)
     needs: Any = attack.needs
-    if not isinstance(needs, Collection) or not NEEDS.keys() >= {*map(str, needs)}:
+    listed = isinstance(needs, Collection) and not isinstance(needs, str)
+    if not listed or any(not isinstance(need, str) or need not in NEEDS for need in needs):
         raise InputError(f"The needs of the attack {name!r} must be a set of: {', '.join(NEEDS)}.")
     for member in ("uses_release", "learns_from_asked"):
         if not isinstance(getattr(attack, member), bool | np.bool_):
@@ -210,7 +212,7 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
 @contextmanager
 def _faults(name: str) -> Iterator[None]:
     try:
-        with staying():
+        with contained():
             yield
     except (LdpAuditError, MemoryError):
         raise
@@ -234,12 +236,30 @@ class _Foreign:
 
     def posterior(self, release: Release) -> FloatArray:
         with _faults(self.name):
-            answer = np.asarray(self._attack.posterior(read_only(release)), dtype=np.float64)
+            answer = self._attack.posterior(read_only(release))
         shape = len(release), len(release.classes)
-        right = answer.shape == shape and np.isfinite(answer).all() and answer.min() >= -_SLACK
-        if not right or np.abs(answer.sum(axis=1) - 1).max() > _SLACK:
+        if wrong := _no_probabilities(answer, shape):
             raise AttackError(
                 f"The attack {self.name!r} must return probabilities of the true labels: numbers "
-                f"of shape {shape}, each row summing to 1. Got {answer.shape}."
+                f"of shape {shape}, each row summing to 1. Got {wrong}."
             )
-        return answer
+        return np.asarray(answer, dtype=np.float64)
+
+
+def _no_probabilities(answer: Any, shape: tuple[int, int]) -> str | None:
+    """Say what an attack returned in place of probabilities; None where it returned these."""
+    try:
+        numbers = np.asarray(answer)
+    except ValueError:  # Rows of different lengths.
+        return f"{type(answer).__name__} of no shape"
+    if numbers.dtype.kind not in "biuf":
+        return type(answer).__name__ if numbers.ndim == 0 else f"values of type {numbers.dtype}"
+    if numbers.shape != shape:
+        return f"numbers of shape {numbers.shape}"
+    found = {
+        "numbers that are not finite": ~np.isfinite(numbers),
+        "negative numbers": numbers < -_SLACK,
+        "rows with another sum": np.abs(numbers.sum(axis=1) - 1) > _SLACK,
+    }
+    counts = ((int(here.sum()), words, here.size) for words, here in found.items())
+    return next((f"{n:,} {words}, of {size:,}" for n, words, size in counts if n), None)

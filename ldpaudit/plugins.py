@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
+import threading
 import traceback
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -62,7 +63,8 @@ def load_object(name: str, path: Sequence[str], what: str, kind: str) -> Any:
     sys.path[:0] = [place for place in path if place not in sys.path]
     shown = Path(module_name).name
     try:
-        found: Any = _import(module_name)
+        with contained():
+            found: Any = _import(module_name)
     except (InputError, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -92,17 +94,42 @@ def _import(module: str) -> ModuleType:
     return loaded
 
 
-@contextmanager
-def staying() -> Iterator[None]:
-    """Come back to the current folder, wherever code of others goes: paths may be relative to it.
+class _Diverted:
+    """Sends what is printed to standard error, as long as anybody holds it, in whatever thread."""
 
-    Not where that folder is gone.
+    def __init__(self) -> None:
+        self._guard, self._held = threading.Lock(), 0
+        self._before: Any = None
+
+    def __enter__(self) -> None:
+        with self._guard:
+            self._held += 1
+            if self._held == 1:
+                self._before, sys.stdout = sys.stdout, sys.stderr
+
+    def __exit__(self, *_: object) -> None:
+        with self._guard:
+            self._held -= 1
+            if self._held == 0:
+                sys.stdout = self._before
+
+
+_DIVERTED: Final = _Diverted()
+
+
+@contextmanager
+def contained() -> Iterator[None]:
+    """Run code of others, which prints to standard error and cannot move the program.
+
+    Standard output is the answer's, which other programs may read. The current folder is come back
+    to, since paths may be relative to it; not where that folder is gone.
     """
     here = None
     with suppress(OSError):
         here = Path.cwd()
     try:
-        yield
+        with _DIVERTED:
+            yield
     finally:
         if here is not None:
             with suppress(OSError):
@@ -206,7 +233,7 @@ def check_name(kind: Kind, name: str, stated: object) -> None:
 def loaded(kind: Kind, point: EntryPoint, form: type[T]) -> T:
     """Return what an entry point names, an object of a class of the door (InputError)."""
     try:
-        with staying():
+        with contained():
             found: Any = point.load()
     except (Exception, SystemExit) as error:
         raise unloadable(kind, point.name, error) from error
@@ -229,7 +256,7 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
     """Say in one line what goes wrong in a part of others; it cannot end or move the program."""
     try:
-        with staying():
+        with contained():
             yield
     except (LdpAuditError, MemoryError):
         raise
@@ -244,17 +271,23 @@ def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
 
 def at_fault(error: BaseException) -> tuple[str, str] | None:
     """Return kind and name of the plug-in in whose code an error arose; None if in no plug-in's."""
-    parts = {
-        point.module.partition(".")[0]: (kind, point.name)
-        for kind in GROUPS
-        for point in points_of(kind)
-        if not is_ours(point)
-    }
     for frame, _ in reversed(list(traceback.walk_tb(error.__traceback__))):
-        package = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if package in parts:
-            return parts[package]
+        if part := part_in(str(frame.f_globals.get("__name__"))):
+            return part
     return None
+
+
+def part_in(module: str) -> tuple[str, str] | None:
+    """Return kind and name of the plug-in in a module, or else of one in the same package."""
+    package = module.partition(".")[0]
+    among = None
+    for kind in GROUPS:
+        for point in points_of(kind):
+            if point.module == module and not is_ours(point):
+                return kind, point.name
+            if point.module.partition(".")[0] == package and not is_ours(point):
+                among = kind, point.name
+    return among
 
 
 def read_only(value: Any) -> Any:

@@ -12,18 +12,34 @@ from ldpaudit.attacks import given_attacks, taken_names
 from ldpaudit.audits.assumptions.standing import as_it_stands, one_row_of_each_group
 from ldpaudit.audits.interface import Audit, AuditContext, Counts, Memo, Need, Plan
 from ldpaudit.audits.listing import BUILT_IN
-from ldpaudit.errors import InputError, InsufficientDataError, LdpAuditError, MissingDependencyError
+from ldpaudit.errors import (
+    InputError,
+    InsufficientDataError,
+    LdpAuditError,
+    MissingDependencyError,
+    refuse,
+)
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.listing import BUILT_IN as BUILT_IN_MECHANISMS
 from ldpaudit.plugins import (
     check_name,
     check_one,
+    contained,
     read_only,
     refused,
     unloadable,
     watched,
 )
-from ldpaudit.result import AuditRecord, Finding, Note, PlugIn, PlugInKind
+from ldpaudit.result import (
+    AuditRecord,
+    Curve,
+    Estimate,
+    Finding,
+    Histogram,
+    Note,
+    PlugIn,
+    PlugInKind,
+)
 from ldpaudit.result.dictionary import meaning
 from ldpaudit.result.plug_ins import given, used
 from ldpaudit.work.memory import FIRST_ROWS, RUN, give_back
@@ -37,6 +53,15 @@ _LACKS: Final[Mapping[str, str]] = {
     "truth": "it needs the true labels (--truth)",
 }
 
+
+# What a finding holds, and the ends that a side has.
+_FOUND: Final[Mapping[str, type]] = {
+    "estimates": Estimate,
+    "curves": Curve,
+    "histograms": Histogram,
+    "notes": Note,
+}
+_ENDS: Final = {"low": ("lower", "two-sided"), "high": ("upper", "two-sided")}
 
 # Audits that need nothing of what others compute.
 _ALONE: Final = frozenset(("seeds",))
@@ -131,7 +156,8 @@ def _loaded(name: str, path: str) -> Audit:
         return load(path)
     check_one("audit", name)
     try:
-        audit = load(path)
+        with contained():
+            audit = load(path)
     except (Exception, SystemExit) as error:
         raise unloadable("audit", name, error) from error
     check_name("audit", name, getattr(audit, "id", None))
@@ -145,8 +171,17 @@ def _watched(name: str) -> AbstractContextManager[None]:
 
 def _own_numbers(name: str, finding: Finding) -> Finding:
     """Return what an audit found; of another package's each number has a name of its own."""
+    if name in BUILT_IN:
+        return finding
+    part = f"The plug-in {name!r} (audit)"
+    for field, kind in _FOUND.items():
+        one = next((one for one in getattr(finding, field) if not isinstance(one, kind)), None)
+        refuse(
+            one is not None,
+            f"{part} must find {field} of ldpaudit.doors. Got {type(one).__name__} instead.",
+        )
     ids = [part.id for part in (*finding.estimates, *finding.curves, *finding.histograms)]
-    for identifier in (*ids, *finding.bounds) if name not in BUILT_IN else ():
+    for identifier in (*ids, *finding.bounds):
         why = None
         if meaning(identifier) is not None:
             why = "is the name of a built-in one"
@@ -154,11 +189,18 @@ def _own_numbers(name: str, finding: Finding) -> Finding:
             why = "is not"
         elif ids.count(identifier) > 1:
             why = "is the name of two"
-        if why:
-            raise InputError(
-                f"The plug-in {name!r} (audit) must call its numbers {name}.…, each otherwise; "
-                f"{identifier!r} {why}."
-            )
+        refuse(
+            why,
+            f"{part} must call its numbers {name}.…, each otherwise; {identifier!r} {why}.",
+        )
+    sided: tuple[Estimate | Curve, ...] = (*finding.estimates, *finding.curves)
+    for number in sided:
+        lacks = [end for end, sides in _ENDS.items() if number.side in sides]
+        lacks = [end for end in lacks if getattr(number, end) is None]
+        refuse(
+            lacks,
+            f"{part} states {number.id!r} as {number.side}, without its {' and '.join(lacks)} end.",
+        )
     return finding
 
 
@@ -168,7 +210,7 @@ def _stated(name: str, audit: Audit) -> tuple[Counts, tuple[Need, ...]]:
     needs: Any = getattr(audit, "needs", ("labels", "rows"))
     if counts not in get_args(Counts):
         raise InputError(f"The audit {name!r} must count 'people' or 'rows'.")
-    if not isinstance(needs, tuple) or not set(needs) <= set(get_args(Need)):
+    if not isinstance(needs, tuple) or any(need not in get_args(Need) for need in needs):
         known = ", ".join(map(repr, get_args(Need)))
         raise InputError(f"What the audit {name!r} needs must be a tuple of some of {known}.")
     return counts, needs
@@ -203,9 +245,10 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
             finding = audit.run(context)
             if not isinstance(finding, Finding):
                 raise InputError(f"The audit {name!r} must return a Finding.")
+            finding = _own_numbers(name, finding)
             if counts == "people":
                 finding = as_it_stands(context, finding)
-            return _own_numbers(name, finding.in_section(name))
+            return finding.in_section(name)
     except (LdpAuditError, MemoryError):
         raise
     except Exception as error:

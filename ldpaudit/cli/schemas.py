@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import BaseModel
 
 from ldpaudit.commands.interface import Command
-from ldpaudit.commands.registered import load_command, of_others, registered
+from ldpaudit.commands.registered import lacked, load_command, of_others, registered
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.plugins import watched
 from ldpaudit.result import SCHEMA_VERSION, AuditResult
@@ -73,6 +73,8 @@ def schema_of(name: str) -> str:
     from ldpaudit.reports.schema import json_schema
 
     known = storing()
+    if name not in known and lacked(name):
+        raise InputError(f"This installation lacks the command {name!r}; install ldpaudit again.")
     if name not in known:
         rest = f"; choose from {', '.join(known)}."
         raise InputError(f"There is no schema {name!r}{did_you_mean(name, known, rest)}")

@@ -2,8 +2,8 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
 from dataclasses import dataclass, fields, replace
 from itertools import combinations
 from pathlib import Path
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Standard output, as the name of an output; a file of that name is ``./-``.
 STREAM: Final = Path("-")
+_STANDARD_OUTPUT, _STANDARD_ERROR = 1, 2
 # The formats with an option of their own.
 _OPTIONS: Final = ("html", "json", "sarif", "junit", "markdown")
 _SUFFIXES: Final = (
@@ -94,7 +95,7 @@ class Outputs:
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""
-        return redirect_stdout(sys.stderr) if self.streamed else nullcontext()
+        return _to_standard_error() if self.streamed else nullcontext()
 
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
         """Write what is asked for and can be made, all or nothing; nothing else is made.
@@ -114,6 +115,20 @@ class Outputs:
 
         for path in self.given():
             say(f"  {'written':<12} {one_line(str(path))}")
+
+
+@contextmanager
+def _to_standard_error() -> Iterator[None]:
+    """Send to standard error what is printed, by libraries in C and by other processes too."""
+    sys.stdout.flush()
+    kept = os.dup(_STANDARD_OUTPUT)
+    os.dup2(_STANDARD_ERROR, _STANDARD_OUTPUT)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, _STANDARD_OUTPUT)
+        os.close(kept)
 
 
 @dataclass(frozen=True)
@@ -171,7 +186,36 @@ def read_result(path: Path) -> "AuditResult":
         raise InputError(
             f"The result {quoted(path.name or str(path))} cannot be read: {why}."
         ) from None
-    return AuditResult.from_json(text)
+    try:
+        return AuditResult.from_json(text)
+    except InputError:
+        if found := _of_another_command(text):
+            raise InputError(f"{quoted(path.name or str(path))} {found}") from None
+        raise
+
+
+def _of_another_command(text: str) -> str | None:
+    """Return what to say of a result that no audit stored; None where it is no result."""
+    from ldpaudit.commands.registered import lacking, made_by
+    from ldpaudit.result.public import PublicResult
+    from ldpaudit.work.documents import parse_json
+
+    value: Any = None
+    with suppress(InputError):
+        value = parse_json(text, "It", "")
+    if not isinstance(value, dict) or "schema_version" not in value or "audits" in value:
+        return None
+    with suppress(ValueError):
+        PublicResult.model_validate(value)
+        return "is what everybody may see of a result; give the result that it was made of."
+    if command := made_by(value):
+        return f"is a result of ldpaudit {command}; this takes results of ldpaudit run."
+    if missing := lacking():
+        return (
+            "is no result of ldpaudit run. It may be one of a command that this installation lacks "
+            f"({', '.join(missing)}); install ldpaudit again."
+        )
+    return None
 
 
 def check_place(path: Path) -> None:

@@ -1,8 +1,10 @@
 """The commands that packages register, ours and those of others."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
 from importlib.metadata import EntryPoint
+from typing import Any
 
 from ldpaudit.commands.interface import Command
 from ldpaudit.errors import InputError
@@ -35,8 +37,31 @@ def registered() -> Mapping[str, Command]:
 
 def lacked(name: str) -> bool:
     """Return whether this installation lacks a command of ours, ``GROUP.NAME``, or a group."""
-    names = {point.name for point in points_of("command") if is_ours(point)} - registered().keys()
-    return any(one == name or one.startswith(f"{name}.") for one in names)
+    return any(one == name or one.startswith(f"{name}.") for one in _lacking())
+
+
+def _lacking() -> set[str]:
+    every = {point.name for point in points_of("command") if is_ours(point)}
+    return every - registered().keys()
+
+
+def lacking() -> list[str]:
+    """Return the commands of ours, as they are typed, that this installation lacks."""
+    return sorted(map(_typed, _lacking()))
+
+
+def made_by(value: Any) -> str | None:
+    """Return the command, as it is typed, that stores such a value; None where none here does."""
+    for name, command in registered().items():
+        with suppress(Exception):
+            if command.stored is not None:
+                command.stored().model_validate(value)
+                return command.within or _typed(name)
+    return None
+
+
+def _typed(name: str) -> str:
+    return name.replace(".", " ").replace("_", "-")
 
 
 def work_within(option: str) -> Command:

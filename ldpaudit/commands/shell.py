@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from pydantic import Field
 
 from ldpaudit.commands.outputs import Outputs
+from ldpaudit.errors import refuse
 from ldpaudit.options import input_files
-from ldpaudit.plugins import staying
+from ldpaudit.plugins import contained, part_in
 from ldpaudit.result import Frozen
 from ldpaudit.result.access import CONFIDENTIAL
 from ldpaudit.result.harmless import one_line
@@ -111,21 +112,69 @@ def carry_out(
     LdpAuditError
         What ``work`` raised, or an OutputError; nothing is written then.
     """
-    outputs.check(input_files(request))
     with outputs.for_people():
+        outputs.check(input_files(request))
         kept = others_read() and not minds_log
         with progress_on_terminal(quiet or discreet or kept) as progress:
-            with staying():
+            with contained():
                 result = work(request, progress)
+                refuse(
+                    not isinstance(result, Told),
+                    f"The work of {_named(work)} must return a ldpaudit.doors.Told. Got "
+                    f"{type(result).__name__} instead.",
+                )
+                words = [_KEPT] if kept and result.confidential else words_of(result, quiet=quiet)
             streamed = outputs.write(result.makers(), confidential=result.confidential)
         with words_only():
-            tell([_KEPT] if kept and result.confidential else result.said(quiet=quiet))
+            tell(words)
             if not quiet:
                 outputs.announce()
     if streamed:
         with words_only():
             stream(streamed)
     return result
+
+
+def words_of(result: Told, *, quiet: bool = False) -> list[Said]:
+    """Return all that a command prints, before anything is written: a fault in it is the command's.
+
+    InputError where it is something else than lines, pairs and tables.
+    """
+    said: Any = result.said(quiet=quiet)
+    words = list(said) if isinstance(said, Iterable) and not isinstance(said, str) else [said]
+    for one in words:
+        refuse(
+            isinstance(said, str) or not _sayable(one),
+            f"What {_named(type(result))} prints must be lines, pairs of texts, and tables: a "
+            f"title, headers and rows of texts. Got {type(one).__name__} instead.",
+        )
+    return words
+
+
+def _named(made: Any) -> str:
+    part = part_in(str(made.__module__))
+    return f"the plug-in {part[1]!r} ({part[0]})" if part else "the command"
+
+
+def _sayable(one: Any) -> bool:
+    if isinstance(one, str):
+        return True
+    if not isinstance(one, tuple) or len(one) not in (2, 3):
+        return False
+    if len(one) == 2:
+        return _texts(one)
+    title, headers, rows = one
+    return (
+        isinstance(title, str)
+        and _texts(headers)
+        and isinstance(rows, Sequence)
+        and all(_texts(row) and len(row) == len(headers) > 0 for row in rows)
+    )
+
+
+def _texts(row: Any) -> bool:
+    listed = isinstance(row, Sequence) and not isinstance(row, str)
+    return listed and all(isinstance(cell, str) for cell in row)
 
 
 def tell(said: Iterable[Said]) -> None:

@@ -97,13 +97,12 @@ class Traits:
     needs: frozenset[Need]
 
     def mistaken(self) -> str:
-        """Return the names of the traits that have none of their words, separated by commas."""
-        hints = get_type_hints(type(self))
-        words = {
-            name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is Literal
-        }
-        words |= {name: (True, False) for name, hint in hints.items() if hint is bool}
-        return ", ".join(name for name in words if getattr(self, name) not in words[name])
+        """Return the names of the traits that are not as stated above, separated by commas."""
+        return ", ".join(
+            name
+            for name, hint in get_type_hints(type(self)).items()
+            if not _fits(getattr(self, name), hint)
+        )
 
     @property
     def numeric(self) -> bool:
@@ -124,6 +123,16 @@ class Traits:
     def features_replaced(self) -> bool:
         """Whether whole feature rows are, or may be, replaced by others."""
         return self.features in ("partly synthetic", "unknown")
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Return whether a trait has the type that is stated for it."""
+    kind, inner = get_origin(hint), get_args(hint)
+    if kind is Literal:
+        return isinstance(value, str) and value in inner
+    if kind in (tuple, frozenset):
+        return isinstance(value, kind) and all(_fits(one, inner[0]) for one in value)
+    return isinstance(value, hint)
 
 
 def numeric_traits(name: str, title: str, options: tuple[str, ...], need: Need) -> Traits:

@@ -9,7 +9,7 @@ from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
-from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, unloadable
+from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, contained, unloadable
 from ldpaudit.release import Declaration, Label
 
 _TEXTS: Final = ("classes", "outputs", "domains", "value")
@@ -57,7 +57,8 @@ def family(name: str) -> Family:
     if name not in BUILT_IN:
         check_one("mechanism", name)
     try:
-        found: Any = points[name].load()
+        with contained():
+            found: Any = points[name].load()
     except (Exception, SystemExit) as error:
         raise unloadable("mechanism", name, error) from error
     is_class = isinstance(found, type) and issubclass(found, Mechanism)
@@ -66,7 +67,9 @@ def family(name: str) -> Family:
         raise InputError(f"The plug-in {name!r} is not a mechanism with traits.")
     check_name("mechanism", name, traits.name)
     if name not in BUILT_IN and (wrong := traits.mistaken()):
-        raise InputError(f"The plug-in {name!r} states traits with unknown words: {wrong}.")
+        raise InputError(
+            f"The plug-in {name!r} (mechanism) has other traits than the door takes: {wrong}."
+        )
     return found if isinstance(found, Family) else _OfClass(traits, kind=found)
 
 
@@ -122,13 +125,18 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     ------
     InputError
         If the name is unknown, a parameter is missing, unknown or out of range, or two
-        parametrisations (``epsilon`` and ``lambda``, ``epsilon`` and ``scale``) disagree.
+        parametrisations (``epsilon`` and ``lambda``, ``epsilon`` and ``scale``) disagree; or if a
+        mechanism of another package states an ε that is not that of its channel.
     """
     if declaration is None:
         return family(UNKNOWN).from_parameters({}, classes)
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
     made = named.from_parameters(stated, classes)
+    if declaration.name not in BUILT_IN:
+        from ldpaudit.mechanisms.foreign import check_stated
+
+        check_stated(made)
     if method is None:
         return made
     from ldpaudit.mechanisms.rounded import with_rounding

@@ -13,6 +13,7 @@ import numpy as np
 
 from ldpaudit.mechanisms.capabilities import BagSums, LocalReports
 from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.foreign import CheckedReports, checked_reports
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
 from ldpaudit.mechanisms.registry import from_declaration, traits_of
@@ -139,7 +140,8 @@ class DeclaredCoding:
         return self._mechanism.offers(BagSums) if self._traits.rows == "bags" else None
 
     @property
-    def reports(self) -> LocalReports | None:
+    def reports(self) -> LocalReports | CheckedReports | None:
         """The protocol whose reports were recorded; None for a mechanism that releases labels."""
         reports = self._traits.outputs == "reports"
-        return self._mechanism.offers(LocalReports) if reports else None
+        protocol = self._mechanism.offers(LocalReports) if reports else None
+        return None if protocol is None else checked_reports(protocol)

@@ -14,6 +14,7 @@ from ldpaudit.api import plan_of
 from ldpaudit.attacks import available_attacks, built_in_attacks
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.label_inference.audit import AUDIT
+from ldpaudit.commands.run.work import said_of
 from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.options import AuditOptions
@@ -114,6 +115,22 @@ FAULTS = {
     "fit": ("        clean =", "        1 / 0\n        clean =", "ZeroDivisionError at line 25"),
     "shape": ("return conditioned(own", "return own[:, :1]\n    #", r"shape \(300, 2\)"),
     "sum": ("return conditioned(own", "return 2 * own\n    #", "each row summing to 1"),
+    "nan": (
+        "return conditioned(own",
+        "own[::2] = np.nan\n        return own\n    #",
+        r"each row summing to 1\. Got 300 numbers that are not finite, of 600\.",
+    ),
+    "negative": ("return conditioned(own", "return own - 1\n    #", r"negative numbers, of 600\."),
+    "flat": ("return conditioned(own", "return own[0]\n    #", r"Got numbers of shape \(2,\)\."),
+    "nothing": ("return conditioned(own", "return None\n    #", r"Got NoneType\."),
+    "texts": ("return conditioned(own", "return own.astype(str)\n    #", "Got values of type <U"),
+    "complex": ("return conditioned(own", "return own + 0j\n    #", "Got values of type complex"),
+    "ragged": ("return conditioned(own", "return [[1], [0, 1]]\n    #", "Got list of no shape"),
+    "asked": (
+        "        clean =",
+        '        from ldpaudit.doors import InputError; raise InputError("No.")\n        clean =',
+        "'first-column' cannot run: No",
+    ),
     "syntax": ("class", "clas", "SyntaxError at line 8 of mine.py"),
     "unstated": ("    learns_from_asked = False\n", "", "must state learns_from_asked"),
     "taken": ('"first-column"', '"bayes"', "called 'bayes' already"),
@@ -128,6 +145,36 @@ def test_a_fault_is_one_line_that_says_where(code, release, tmp_path, old, new, 
     plan = Plan(seed=1, attacks=(f"{tmp_path / 'mine.py'}:FirstColumnAttack",))
     with pytest.raises(LdpAuditError, match=message):
         scored(release, plan)
+
+
+REASONS = {
+    "InputError": 'from ldpaudit.doors import InputError as E; raise E("No town.")',
+    "InsufficientDataError": (
+        'from ldpaudit.doors import InsufficientDataError as E; raise E("No town.")'
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", REASONS.values(), ids=REASONS)
+@pytest.mark.parametrize("where", ["        clean =", "        own ="])
+def test_an_installed_attack_that_cannot_run_is_a_warning(
+    installed, release, tmp_path, reason, where
+):
+    (tmp_path / "first_column.py").write_text(
+        installed.replace(where, f"        {reason}\n{where}")
+    )
+    result = audit(release, Terms(Plan(seed=1), only=("label-inference", "power")))
+    said = "The attack first-column was left out: No town."
+    assert [note.text for note in result.notes if note.level == "warning"] == [said]
+    assert ("warning", said) in said_of(result, quiet=False)
+    assert said in result.to_html()
+
+
+def test_an_attack_that_was_asked_for_and_lacks_what_it_needs_is_a_warning(code, release, tmp_path):
+    (tmp_path / "mine.py").write_text(code.replace('{"channel"', '{"synthetic-rows"'))
+    plan = Plan(seed=1, attacks=(f"{tmp_path / 'mine.py'}:FirstColumnAttack",))
+    (warned,) = (note.text for note in scored(release, plan).notes if note.level == "warning")
+    assert warned.startswith("The attack first-column was left out: it discounts synthetic rows")
 
 
 def test_a_place_that_is_none_is_told_before_any_work(tmp_path):

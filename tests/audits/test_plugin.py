@@ -113,8 +113,38 @@ def test_what_an_audit_needs_is_looked_at(installed: Path, tmp_path: Path) -> No
     assert (skipped.status, skipped.reason) == ("skipped", "it needs the true labels (--truth)")
     with pytest.raises(InputError, match="must be a tuple of some of 'truth'"):
         stating('needs = ("true labels",)')
+    for needs in ("([],)", "('truth', [])", "['truth']", "'truth'", "(None,)", "({'rows'},)"):
+        with pytest.raises(InputError, match="'first-label' needs must be a tuple of some of"):
+            stating(f"needs = {needs}")
+    with pytest.raises(InputError, match="must count 'people' or 'rows'"):
+        stating("counts = []")
     with pytest.raises(InputError, match="must count 'people' or 'rows'"):
         stating('counts = "households"')
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ("Finding(estimates=(3,))", "must find estimates of ldpaudit.doors. Got int"),
+        ("Finding(notes=('words',))", "must find notes of ldpaudit.doors. Got str"),
+        (
+            "Finding(estimates=(share.model_copy(update={'low': None}),))",
+            "states 'first-label.share' as lower, without its low end",
+        ),
+        (
+            "Finding(estimates=(share.model_copy(update={'side': 'two-sided'}),))",
+            "states 'first-label.share' as two-sided, without its high end",
+        ),
+    ],
+)
+def test_what_an_audit_finds_is_looked_at(
+    installed: Path, tmp_path: Path, found: str, message: str
+) -> None:
+    release, _ = written(tmp_path, rows=600)
+    code = installed.parents[1] / "first_label.py"
+    code.write_text(code.read_text().replace("Finding(estimates=(share,))", found))
+    with pytest.raises(InputError, match=rf"The plug-in 'first-label' \(audit\) {message}"):
+        ldpaudit.audit(release, only=["mechanism", "power", "first-label"])
 
 
 def test_a_plug_in_replaces_no_built_in_audit(installed: Path) -> None:

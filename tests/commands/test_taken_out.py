@@ -118,6 +118,17 @@ def test_a_command_that_needs_what_was_taken_out_gets_a_line(tmp_path):
     assert (status, "  verify " in printed, "  declare " in printed) == (0, False, True)
 
 
+@pytest.mark.usefixtures("_commands_that_lack_a_part")
+def test_a_result_of_a_command_that_was_taken_out_gets_a_line(tmp_path):
+    Path("stored.json").write_text('{"schema_version": "1.0", "sentence": "SECRET"}')
+    said = refused("report", "stored.json", folder=tmp_path)
+    assert "'stored.json' is no result of ldpaudit run" in said
+    assert "this installation lacks (" in said
+    assert " verify); install ldpaudit again." in said
+    said = refused("report", "verify", "--schema", folder=tmp_path)
+    assert "This installation lacks the command 'verify'; install ldpaudit again." in said
+
+
 def test_a_module_that_was_taken_out_is_named():
     error = ModuleNotFoundError("No module", name="ldpaudit.extras.receipt")
     line = "This installation lacks 'ldpaudit.extras.receipt', which this needs; install"

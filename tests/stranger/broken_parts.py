@@ -1,10 +1,13 @@
 """Parts of another package, each broken in its own way."""
 
 import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
 
 from pyarrow import DictionaryArray, RecordBatchReader, array, int8, table
 
-from ldpaudit.doors import Command, Format, Generator, Reader
+from ldpaudit.doors import Command, Format, Generator, Option, Outputs, Reader, Told, carry_out
 
 ROWS = [*range(4, 100)]
 
@@ -96,6 +99,44 @@ COMMANDS = {
     "number": Command(3),
 }
 RAISING, LEAVING, UNSTATED, OTHER, GROUP, WITHIN, NUMBER = COMMANDS.values()
+
+
+@dataclass
+class Asked:
+    pass
+
+
+class Says(Told):
+    def __init__(self, words):
+        self.words = words
+
+    def said(self, *, quiet):
+        return self.words()
+
+
+def carried(found):
+    """Return a command whose work finds this."""
+
+    def broken(json: Annotated[Path | None, Option("The result.")] = None):
+        "Say it."
+        carry_out(lambda *_: found, Asked(), Outputs(json))
+
+    return Command(broken)
+
+
+def halfway():
+    yield "a line"
+    raise RuntimeError("SECRET")
+
+
+SAYS_RAISING = carried(Says(raising))
+SAYS_HALF = carried(Says(halfway))
+SAYS_LEAVING = carried(Says(leaving))
+SAYS_NOTHING = carried(Says(lambda: None))
+SAYS_NUMBERS = carried(Says(lambda: [3]))
+SAYS_NO_TABLE = carried(Says(lambda: [("title", ("a", "b"), [("only one",)])]))
+SAYS_A_TEXT = carried(Says(lambda: "SECRET"))
+FINDS_NOTHING = carried(None)
 READS_RAISING = Reader((".odd",), raising)
 READS_LEAVING = Reader((".odd",), leaving)
 READS_NONSENSE = Reader((".odd",), nonsense)

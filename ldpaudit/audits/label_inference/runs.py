@@ -29,7 +29,7 @@ from ldpaudit.audits.models import (
 )
 from ldpaudit.audits.scores import Scored
 from ldpaudit.datasets.groups import joint_slices
-from ldpaudit.errors import AttackError, LdpAuditError
+from ldpaudit.errors import AttackError, InputError, InsufficientDataError, LdpAuditError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.randomness import seed_from
@@ -53,7 +53,7 @@ class LeftOut:
     unfit: dict[str, str] = field(default_factory=dict)
     """Why those that do not apply to the release, or failed on it, did not run."""
     broken: dict[str, str] = field(default_factory=dict)
-    """Why parts of other packages could not be made."""
+    """Why attacks of others that were expected to run did not: a warning for each."""
     stopped: tuple[str, ...] = ()
     """Those that the end of the audit's time left out."""
     possible: int = 1
@@ -76,6 +76,7 @@ def run_each(
     """
     left_out, given = LeftOut(), context.plan.attacks
     own, candidates = given_attacks(given), dict[str, list[Attack]]()
+    ours = built_in_attacks()
     for name in available_attacks(given):
         try:
             attacks = [create_attack(name, known, given) for known in knowledge]
@@ -83,14 +84,14 @@ def run_each(
         except LdpAuditError as error:
             if name in own or isinstance(error, AttackError):
                 raise
-            (left_out.unfit if name in built_in_attacks() else left_out.broken)[name] = str(error)
+            (left_out.unfit if name in ours else left_out.broken)[name] = str(error)
             continue
         if reason is None and attacks[0].learns_from_asked:
             reason = blind
         if reason is None:
             candidates[name] = attacks
         else:
-            left_out.unfit[name] = reason
+            (left_out.broken if name in own else left_out.unfit)[name] = reason
     left_out.possible = max(sum(attacks[0].uses_release for attacks in candidates.values()), 1)
     results: list[T] = []
     for place, (name, attacks) in enumerate(candidates.items()):
@@ -105,7 +106,9 @@ def run_each(
         except AttackError:
             raise
         except LdpAuditError as error:
-            left_out.unfit[name] = str(error)
+            if name in own and not isinstance(error, InsufficientDataError):
+                raise InputError(f"The attack {name!r} cannot run: {error}") from error
+            (left_out.unfit if name in ours else left_out.broken)[name] = str(error)
     return results, left_out
 
 

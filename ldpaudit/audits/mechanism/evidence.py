@@ -38,6 +38,7 @@ from ldpaudit.estimators.epsilon.strongest import (
     surprise,
 )
 from ldpaudit.mechanisms.capabilities import LocalReports
+from ldpaudit.mechanisms.foreign import checked_reports
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.models.trees import fit_boosting
@@ -102,7 +103,8 @@ def report_counts(context: AuditContext) -> GuessCounts | None:
     rows, decoys = candidates(context.truth, context.rng("epsilon", "reports"))
     if len(rows) == 0:
         return None
-    ratios = claim.log_ratio(release.reports[rows], context.truth[rows], decoys)
+    protocol = checked_reports(claim)
+    ratios = protocol.log_ratio(release.reports[rows], context.truth[rows], decoys)
     least = claim.epsilon * (1 - _NEAR)
     right, wrong = int((ratios >= least).sum()), int((ratios <= -least).sum())
     return GuessCounts(len(rows), right, wrong)

@@ -73,8 +73,9 @@ def run_and_write(
     the reports are for, ``details`` whether the log of a service may show what was found.
     Ctrl-C ends the audit early: what is finished is written.
     """
-    for name in outputs.asked:
-        check_format(name, profile)
+    with outputs.for_people():
+        for name in outputs.asked:
+            check_format(name, profile)
     # The page for insiders shows nothing of what is known to everybody; a stored result may later
     # become a public page.
     outsiders = profile == "public" or bool(outputs.asked.keys() - {"html"})
@@ -94,6 +95,8 @@ def run_and_write(
             return _Audited(result, around, typed, details, tuple(outputs.asked))
 
         found = carry_out(work, request, outputs, quiet=quiet, discreet=discreet, minds_log=True)
+    with words_only():
+        _summarize(found)
     return found.result
 
 
@@ -124,20 +127,24 @@ class _Audited(Told):
         """Whether its files show what true labels reveal."""
         return self.around.profile == "internal" and self.result.confidential
 
+    @property
+    def detailed(self) -> bool:
+        """Whether the log of a service shows the checks and what was measured."""
+        return self.details and self.around.profile == "internal"
+
     def makers(self) -> Mapping[str, Callable[[], str]]:
         """Return what makes each format."""
         names = dict.fromkeys((*FORMATS, *self.formats))
         return {name: partial(render, self.result, name, self.around) for name in names}
 
     def said(self, *, quiet: bool) -> Iterator[Said]:
-        """Yield the summary; tell the service that runs the command, too."""
+        """Yield the summary, and what the service that runs the command is told."""
         if self.around.profile == "public":
             yield from public_lines(public(self.result), quiet=quiet)
         elif self.typed is not None:
             yield from said_of(self.result, quiet=quiet, typed=self.typed)
         if others_read():
-            details = self.details and self.around.profile == "internal"
-            yield from _told_service(self.result, self.around, details=details)
+            yield from _told_service(self.result, self.around, details=self.detailed)
 
 
 def _typed(request: RunRequest) -> dict[str, str]:
@@ -169,19 +176,28 @@ def _places(result: AuditResult, policy: object) -> dict[str, Place]:
 def _told_service(result: AuditResult, around: Surroundings, *, details: bool) -> Iterator[Said]:
     """Yield the decision and the exit status, for the service that runs the command.
 
-    On GitHub as an annotation and in the step's summary; with ``details`` both hold the checks
-    and what was measured.
+    On GitHub as an annotation; with ``details`` it holds the checks and what was measured.
     """
-    status = around.exit_status(result)
-    ended = f"Publish: {PUBLISH[result.decision]}. Exit status {status}."
     if os.environ.get(GITHUB) != "true":
-        yield from () if details else (ended,)
+        yield from () if details else (_ended(result, around),)
         return
     from ldpaudit.reports.text.answers import annotations, of_decision
 
+    ended = _ended(result, around)
     yield from annotations(result, around) if details else [of_decision(result, ended)]
-    shown = details or around.profile == "public"
-    text = render(result, "markdown", around) if shown else f"**{ended}**\n"
+
+
+def _ended(result: AuditResult, around: Surroundings) -> str:
+    return f"Publish: {PUBLISH[result.decision]}. Exit status {around.exit_status(result)}."
+
+
+def _summarize(audited: _Audited) -> None:
+    """Append the decision, or the checks with it, to the summary of the step on GitHub."""
+    if os.environ.get(GITHUB) != "true":
+        return
+    result, around = audited.result, audited.around
+    shown = audited.detailed or around.profile == "public"
+    text = render(result, "markdown", around) if shown else f"**{_ended(result, around)}**\n"
     summary = Path(os.environ.get("GITHUB_STEP_SUMMARY", ""))
     with contextlib.suppress(OSError, ValueError):
         if summary.is_file():
@@ -200,16 +216,17 @@ def render_again(
     result = read_result(stored)
     if not outputs.asked:
         outputs = replace(outputs, html=stored.with_suffix(".html"))
-    outputs.check([stored, policy])
-    if policy is not None:
-        load_policy(policy)
-    around = Surroundings(_places(result, policy), CHECKS, None, profile)
-    name = "" if policy is None else quoted(policy.name)
-    refuse(name and not around.places, f"The result was not judged by the policy {name}.")
-    streamed = outputs.write(
-        {name: partial(render, result, name, around) for name in outputs.asked},
-        confidential=profile == "internal" and result.confidential,
-    )
+    with outputs.for_people():
+        outputs.check([stored, policy])
+        if policy is not None:
+            load_policy(policy)
+        around = Surroundings(_places(result, policy), CHECKS, None, profile)
+        name = "" if policy is None else quoted(policy.name)
+        refuse(name and not around.places, f"The result was not judged by the policy {name}.")
+        streamed = outputs.write(
+            {name: partial(render, result, name, around) for name in outputs.asked},
+            confidential=profile == "internal" and result.confidential,
+        )
     with words_only(), outputs.for_people():
         for path in outputs.given():
             say(f"Wrote {one_line(str(path))}.")
@@ -305,13 +322,14 @@ def run_demo(folder: Path, seed: int) -> int:
     jobs = [(path, files.truth) for path in (files.honest, files.dishonest)]
     with last_words(lambda: "Interrupted; the releases are written, and no report on them."):
         results, texts = zip(*_audited(jobs), strict=True)
+        words = [[*said_of(result, quiet=False)] for result in results]
         write_all(dict(ChainMap(*texts)), last=True)
     as_meant = [result.verdict for result in results] == ["pass", "fail"]
     with words_only():
-        for (release, truth), made_with, result in zip(jobs, MADE_WITH, results, strict=True):
+        for (release, truth), made_with, said in zip(jobs, MADE_WITH, words, strict=True):
             say(f"\n{release.name}: declares ε = 1 and was made with ε = {made_with:g}")
             say(f"$ ldpaudit run {shlex.quote(str(release))} --truth {shlex.quote(str(truth))}")
-            tell(said_of(result, quiet=False))
+            tell(said)
             ReportOutputs().or_beside(str(release), "audit").announce()
         page = ReportOutputs().or_beside(str(files.dishonest), "audit").html
         say(f"\n{_LAST[as_meant]}\nOpen {page} in a browser.")

@@ -347,3 +347,6 @@ def test_words_of_traits_that_there_are_not_are_refused():
     assert traits.mistaken() == ""
     odd = replace(traits, outputs="banana", label_depends_on_features="no")
     assert odd.mistaken() == "outputs, label_depends_on_features"
+    odd = replace(traits, needs=frozenset({"banana"}), stated_by=("eps",), options="all", title=3)
+    assert odd.mistaken() == "title, options, stated_by, needs"
+    assert replace(traits, needs=([],), outputs=[]).mistaken() == "outputs, needs"

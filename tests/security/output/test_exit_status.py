@@ -15,6 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from ldpaudit import cli
+from ldpaudit.commands.declare.work import Declared
+from ldpaudit.commands.run import work as run
+from ldpaudit.extras.choose.mechanism.result import Analysis
 from ldpaudit.extras.release.privatize import work
 
 RELEASE = "privatize d.csv -o n.parquet --secret s2.parquet --mechanism rr --epsilon 1"
@@ -170,6 +173,31 @@ def test_a_fault_while_printing_is_none_of_the_work(words, folder, monkeypatch, 
     told = [line for line in capsys.readouterr().err.splitlines() if "…" not in line]
     assert len(told) == (not words.endswith("quiet"))
     assert all("The work is done; not all of it could be printed" in line for line in told)
+
+
+SAYING = {
+    RELEASE: work.PrivatizeSummary,
+    f"{RUN} --mechanism rr --epsilon 1": run._Audited,
+    "declare r.parquet --mechanism rr --epsilon 1": Declared,
+    f"mechanism describe rr --epsilon 1 --classes A,B {PAGES}": Analysis,
+}
+"""Commands, and what finds the words that they print."""
+
+
+@pytest.mark.parametrize("words", SAYING)
+def test_a_fault_in_the_words_is_one_of_the_command(words, folder, monkeypatch, capsys):
+    before = {*folder.iterdir()}
+
+    def said(*_, **__):
+        yield "A line."
+        raise RuntimeError("SECRET")
+
+    # Without its words nobody knows what was done: it comes before anything is written.
+    monkeypatch.setattr(SAYING[words], "said", said)
+    assert status(words, sys.stdout, monkeypatch) == 2
+    (told,) = (line for line in capsys.readouterr().err.splitlines() if "…" not in line)
+    assert "Internal fault (RuntimeError)" in told
+    assert {*folder.iterdir()} == before
 
 
 def test_a_broken_pipe_of_the_work_is_no_verdict(folder, monkeypatch, capsys):

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place, lies_in
+from ldpaudit.commands.shell import words_of
 from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.formats import open_table
@@ -218,9 +219,12 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
         warnings += _write(plan, request, progress, files)
         if plan.remembered is not None and memory is not None:
             warnings += plan.remembered.write(memory)
-    sampled = 0 if plan.sample is None else plan.sample.rows
-    new, proven = plan.remembered is not None and plan.remembered.new, plan.secret is not None
-    return PrivatizeSummary(request, columns, again + warnings, sampled, again, new, proven)
+        sampled = 0 if plan.sample is None else plan.sample.rows
+        new, proven = plan.remembered is not None and plan.remembered.new, plan.secret is not None
+        made = PrivatizeSummary(request, columns, again + warnings, sampled, again, new, proven)
+        # A fault in its words must come before the files take their names: not a second draw.
+        words_of(made)
+    return made
 
 
 def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ldpaudit.device import DeviceName
 from ldpaudit.doors import Generator, InputError, IntArray, Progress
 from ldpaudit.generators import TrainedOn, check_labels, not_fitted
-from ldpaudit.plugins import check_name, check_one, package_of, unloadable, watched
+from ldpaudit.plugins import check_name, check_one, contained, package_of, unloadable, watched
 
 
 class ForeignGenerator(Generator):
@@ -106,7 +106,8 @@ def load_maker(point: EntryPoint) -> type[Generator]:
     """Return the class of a generator of another package (InputError where it is none)."""
     check_one("generator", point.name)
     try:
-        found: Any = point.load()
+        with contained():
+            found: Any = point.load()
     except (Exception, SystemExit) as error:
         raise unloadable("generator", point.name, error) from error
     if not (isinstance(found, type) and issubclass(found, Generator)):
