@@ -34,7 +34,14 @@ from ldpaudit.datasets.formats.tables import (
     is_any,
     value_type,
 )
-from ldpaudit.datasets.labels import RELEASED, LabelColumn, alike_in_value, positions, read_labels
+from ldpaudit.datasets.labels import (
+    RELEASED,
+    LabelColumn,
+    alike_in_spelling,
+    alike_in_value,
+    positions,
+    read_labels,
+)
 from ldpaudit.datasets.names import (
     DEFAULT_LABEL,
     ColumnError,
@@ -311,8 +318,14 @@ def warnings_about(
     classes = () if labels.numeric is not None else labels.domains.classes
     if alike := alike_in_value(classes):
         warnings.append(
-            f"{alike} of the {len(classes)} labels differ from another only in how a number is "
-            "written, such as zeros at the end; they are kept apart."
+            f"{alike} of the {len(classes)} labels {_differ(alike)} from another only in how a "
+            "number is written, such as zeros at the end; they are kept apart."
+        )
+    if alike := alike_in_spelling(classes):
+        warnings.append(
+            f"{alike} of the {len(classes)} labels {_differ(alike)} from another only in spaces, "
+            "in upper and lower case or in how accents are composed; they are kept apart, and the "
+            f"claim is taken as one about {len(classes)} labels."
         )
     if before != roles.label and before in roles.features:
         warnings.append(
@@ -321,6 +334,10 @@ def warnings_about(
             "in the release?"
         )
     return warnings
+
+
+def _differ(number: int) -> str:
+    return "differs" if number == 1 else "differ"
 
 
 def _revealing_columns(features: EncodedFeatures, truth: IntArray) -> list[int]:

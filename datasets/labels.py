@@ -283,6 +283,12 @@ def alike_in_value(labels: Sequence[Label]) -> int:
     return len(labels) - len({_by_value(label) for label in labels})
 
 
+def alike_in_spelling(labels: Sequence[Label]) -> int:
+    """Return how many labels are another one's but for spaces, case or how accents are composed."""
+    texts, bare = [label for label in labels if isinstance(label, str)], _SPELLINGS[-1][1]
+    return len(texts) - len({bare(text) for text in texts})
+
+
 def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:
     """Return the position of each label in ``domain``, int32 of shape (len(labels),); -1 if absent.
 

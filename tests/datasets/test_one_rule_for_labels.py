@@ -220,3 +220,16 @@ def test_declared_times_are_compared_as_times(unit, tmp_path):
         for truth in (table, tmp_path / f"s{out}"):
             read = read_release(tmp_path / out, truth=truth).release
             assert (read.released == read.truth).mean() > 0.7
+
+
+@pytest.mark.parametrize("other", ["no ", " no", "NO", "cafe\u0301"])
+def test_labels_that_differ_in_spelling_alone_are_said_to_be_labels_of_their_own(other):
+    """They are kept apart: a claim may well be about four labels, A and a among them."""
+    labels = ["no", "yes", "caf\u00e9", other]
+    frame = pd.DataFrame({"age": range(200), "label": labels * 50})
+    found = read_release(frame).warnings
+    words = "1 of the 4 labels differs from another only in spaces, in upper and lower case or in"
+    assert any(warning.startswith(words) for warning in found)
+    assert not any(
+        "only in spaces" in w for w in read_release(frame[frame.label != other]).warnings
+    )

@@ -19,7 +19,7 @@ from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, allowed, held_to
-from ldpaudit.datasets.labels import alike_in_value
+from ldpaudit.datasets.labels import alike_in_spelling, alike_in_value
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.doors import (
     LdpAuditError,
@@ -578,10 +578,11 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
                 "--epsilon."
             )
         names = [] if channel is None else [str(name) for name in channel.classes]
-        if alike := len(names) - len({" ".join(name.split()).casefold() for name in names}):
+        if alike := alike_in_spelling(names):
             yield (
-                f"{about}{alike} of the {len(names)} labels differ from another only in case or "
-                "spaces and are randomized as labels of their own: spell each label in one way."
+                f"{about}{alike} of the {len(names)} labels differ from another only in case, "
+                "spaces or how accents are composed, and are randomized as labels of their own: "
+                "spell each label in one way."
             )
         if alike := alike_in_value([] if channel is None else channel.classes):
             yield (
