@@ -3,7 +3,7 @@
 # With or without true labels. What the best column, a row near by or the order of the rows shows is
 # part of every audit.
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,6 +46,7 @@ from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
 from ldpaudit.result.numbers import at_least, share_of
 from ldpaudit.result.stated import (
+    CLEAR_ROWS,
     DATES,
     DECIDING,
     IDENTIFIERS,
@@ -311,7 +312,7 @@ def _read_off(
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
-        max((one.share for one in found), default=0.0),
+        max((one.share for one in found if not one.by_released), default=0.0),
         unit="proportion",
         n=len(some),
         method="every representation of the columns (values, digits, gaps, counts, places within "
@@ -322,7 +323,8 @@ def _read_off(
         "binomial tests at 1 % for all)",
         assumptions=(_ASSUMED[True],),
     )
-    for one in found[:_LISTED]:
+    yield from _clear_rows(release, [one for one in found if one.by_released], len(some))
+    for one in [one for one in found if not one.by_released][:_LISTED]:
         columns = _named(release, one, " ({})")
         yield Note.warning(
             "columns",
@@ -331,6 +333,31 @@ def _read_off(
             "may be computed from true labels (target encoding, missing values filled in by "
             "class), have been treated class by class, or predict the label by nature; anybody "
             "who reads it knows those labels.",
+        )
+
+
+def _clear_rows(release: Release, found: Sequence[Readable], n: int) -> Iterator[Part]:
+    """Yield how many people have their true label as the released one, and are told by columns."""
+    if not found:
+        return
+    yield Estimate.estimated(
+        CLEAR_ROWS,
+        "People whose released label is known to be the true one",
+        max(one.share for one in found),
+        unit="proportion",
+        n=n,
+        method="as of labels that are read off from the columns; these readings need the released "
+        "label, so what the columns tell is where it is true",
+        assumptions=(_ASSUMED[True],),
+    )
+    for one in found[:_LISTED]:
+        columns = _named(release, one, ", {}")
+        yield Note.warning(
+            "columns",
+            f"Of {at_least(one.share)} of the people, told by {one.source.kind}{columns}, the "
+            f"released label shows the true one: {100 * one.purity:.1f} % of these readings are "
+            "right. These rows may have been released without noise. The columns by themselves do "
+            "not reveal these labels.",
         )
 
 

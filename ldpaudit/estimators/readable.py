@@ -178,6 +178,8 @@ _SUM, _PARITY = "a weighted sum of columns", "the parity of a sum of columns"
 _MOST_SUMS: Final = 4
 # Columns of smaller weight, as a part of the largest, are not named.
 _LEAST_WEIGHT: Final = 0.05
+# How much less sure readings are with other rows' released labels, where these are what is read.
+_NEEDED: Final = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,6 +211,8 @@ class Readable:
     purity: float
     source: Source
     values: int = 0
+    by_released: bool = False
+    """Whether the released label is what is read: the source tells the rows in which it is true."""
 
     @property
     def notable(self) -> bool:
@@ -480,7 +484,9 @@ def _one_more(
     less = list(_losses(model, some, labels, guess, asked, using))
     places = using[int(np.argmax(less))] if using else list(range(len(kept)))
     alone = list(_losses(model, some, labels, guess, asked, [[i] for i in places]))
-    return Readable(share, purity, sources[places[int(np.argmax(alone))]])
+    source = sources[places[int(np.argmax(alone))]]
+    by_released = next(_losses(model, some, labels, guess, asked, [[len(kept)]])) >= _NEEDED
+    return Readable(share, purity, source, by_released=by_released)
 
 
 def _separated(chances: FloatArray, labels: Labels, seen: FloatArray) -> IndexArray:

@@ -361,10 +361,17 @@ def _of_columns(case: Case, check: Check) -> dict[str, Any]:
         stated.DECIDING: 0,
         stated.LAGGED: 0,
     }
-    columns = value.keys() - {ORDERED, TRUTH_INSIDE, ONE_LABEL, stated.POSITION}
+    columns = value.keys() - {
+        ORDERED,
+        TRUTH_INSIDE,
+        ONE_LABEL,
+        stated.POSITION,
+        stated.CLEAR_ROWS,
+    }
     return {
         "truth_inside": TRUTH_INSIDE in value,
         "one_label": value.get(ONE_LABEL, 0.0) > section.max_decided,
+        "clear_rows": value.get(stated.CLEAR_ROWS, 0.0) > section.max_decided,
         "order_reveals": value.get(ORDERED, 0.0) > 0,
         "columns_reveal": any(value[one] > limits.get(one, section.max) for one in columns),
     }

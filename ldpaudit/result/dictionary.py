@@ -145,6 +145,7 @@ ESTIMATES: Final = {
     "columns.lagged": "Columns that reveal 98 % of the labels of nearby rows.",
     "columns.decided": "The largest share of people whose label one column's value decides.",
     "columns.read_off": "The largest share of people whose label a representation reveals.",
+    "columns.clear_rows": "The largest share of people told by columns to have their true label.",
     "columns.one_label": "The largest share of rows whose equal values in a column have one label.",
     "columns.told": "The share of labels that the best single column reveals.",
     "columns.position": "The share of labels that the row number reveals.",

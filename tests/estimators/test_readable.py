@@ -70,6 +70,26 @@ def test_sums_of_three_columns_are_read(kind: str, true: bool) -> None:
     assert max((one.share for one in found), default=0.0) == float(true)
 
 
+@pytest.mark.parametrize("written", [False, True])
+def test_rows_without_noise_are_told_from_columns_that_hold_labels(written: bool) -> None:
+    """Where a column is large either its rows are released as they are, or it holds the label."""
+    rng = np.random.default_rng(11)
+    labels = rng.integers(0, 3, N).astype(np.int32)
+    other = (labels + rng.integers(1, 3, N)) % 3
+    released = np.where(rng.random(N) < 0.58, labels, other).astype(np.int32)
+    columns = rng.normal(size=(N, 3))
+    tail = columns[:, 1] > 1.0
+    if written:
+        columns[tail, 1] = 10 * labels[tail] + rng.random(int(tail.sum()))
+    else:
+        released[tail] = labels[tail]
+    rows = rng.permutation(N)
+    known = Labels(labels[rows], released[rows])
+    found = readable(represent(feature_table(columns), rows), known, rng)
+    assert max(one.share for one in found) > 0.03
+    assert {one.by_released for one in found if one.notable} == {not written}
+
+
 @pytest.mark.parametrize("down", [False, True])
 @pytest.mark.parametrize("by", ["true", "released", "nothing"])
 def test_labels_written_in_ties_of_an_order(down: bool, by: str) -> None:

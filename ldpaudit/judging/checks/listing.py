@@ -17,6 +17,7 @@ from ldpaudit.result import CheckLevel, Curve, Estimate, Verdict
 from ldpaudit.result.numbers import at_least, number, percent, rows
 from ldpaudit.result.stated import (
     AGREEMENT_TEST,
+    CLEAR_ROWS,
     COMPOSED_EPSILON,
     DATES,
     DECIDED,
@@ -402,6 +403,8 @@ _MOST = 0.5
 # Without true labels nothing is known of what features reveal about them.
 _SEEN = "by the released labels, "
 _ALIKE: Final = "rows with equal values of one column"
+_CLEAR: Final = "the released label"
+_NOT_ALONE: Final = (_ALIKE, _CLEAR)
 _MADE = (
     ", unless columns were computed from the released labels: otherwise noise on the label "
     "protects little"
@@ -417,7 +420,7 @@ _NOT_ONE = {
 
 def _features_reveal(case: Case, section: Any) -> Draft:
     estimates = case.evidence.estimates
-    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED, READ_OFF, ONE_LABEL)
+    every = (TRUTH_INSIDE, *_SHARES, *_COLUMNS, ORDERED, DECIDED, READ_OFF, CLEAR_ROWS, ONE_LABEL)
     known = [name for name in every if name in estimates]
     ids = tuple(name for name in known if name != _CLASSIFIER or _says_enough(estimates))
     shares = {name: estimates[name].value for name in ids if name in _SHARES}
@@ -425,8 +428,9 @@ def _features_reveal(case: Case, section: Any) -> Draft:
     reasons, order = list(_revealing(estimates, ids, shares, section)), _order(estimates)
     found = ", and ".join(reasons)
     seen, unseen = ("", "") if case.circumstances.truth else (_SEEN, _UNSEEN)
-    # Neither an order nor a person's rows reveal a label to somebody who knows none.
-    alone = found not in ("", order) and not all(one.startswith(_ALIKE) for one in reasons)
+    # Neither an order nor a person's rows reveal a label to somebody who knows none, nor do columns
+    # that tell where the released label is true.
+    alone = found not in ("", order) and not all(one.startswith(_NOT_ALONE) for one in reasons)
     made = _MADE if alone and not case.circumstances.truth else ""
     by = seen if made else ""
     if not ids:
@@ -483,6 +487,9 @@ def _revealing(
     read = estimates[READ_OFF].value if READ_OFF in ids else 0.0
     if read > section.max_decided and not counts.get(DECIDING):
         yield f"features reveal the label of {at_least(read)} of the people"
+    clear = estimates[CLEAR_ROWS].value if CLEAR_ROWS in ids else 0.0
+    if clear > section.max_decided:
+        yield f"{_CLEAR} of {at_least(clear)} of the people shows the true one"
     alike = estimates[ONE_LABEL].value if ONE_LABEL in ids else 0.0
     if alike > section.max_decided:
         yield f"{_ALIKE}, {at_least(alike)} of the rows, have one label, as one person's rows do"
