@@ -37,8 +37,7 @@ from ldpaudit.datasets.formats.tables import (
 from ldpaudit.datasets.labels import (
     RELEASED,
     LabelColumn,
-    alike_in_spelling,
-    alike_in_value,
+    nearly_alike,
     positions,
     read_labels,
 )
@@ -316,16 +315,9 @@ def warnings_about(
         if truth.unused:
             warnings.append("Some rows of the truth match no row of the release and were left out.")
     classes = () if labels.numeric is not None else labels.domains.classes
-    if alike := alike_in_value(classes):
+    for alike in nearly_alike(classes):
         warnings.append(
-            f"{alike} of the {len(classes)} labels {_differ(alike)} from another only in how a "
-            "number is written, such as zeros at the end; they are kept apart."
-        )
-    if alike := alike_in_spelling(classes):
-        warnings.append(
-            f"{alike} of the {len(classes)} labels {_differ(alike)} from another only in spaces, "
-            "in upper and lower case or in how accents are composed; they are kept apart, and the "
-            f"claim is taken as one about {len(classes)} labels."
+            f"{alike}; they are kept apart, and the claim is read as one of {len(classes)} labels."
         )
     if before != roles.label and before in roles.features:
         warnings.append(
@@ -334,10 +326,6 @@ def warnings_about(
             "in the release?"
         )
     return warnings
-
-
-def _differ(number: int) -> str:
-    return "differs" if number == 1 else "differ"
 
 
 def _revealing_columns(features: EncodedFeatures, truth: IntArray) -> list[int]:

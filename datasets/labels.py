@@ -9,7 +9,7 @@ import csv
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
@@ -278,15 +278,22 @@ def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
     return tuple(spelt)
 
 
-def alike_in_value(labels: Sequence[Label]) -> int:
-    """Return how many labels write a number that another one writes, too: 250.0 and 250.00."""
-    return len(labels) - len({_by_value(label) for label in labels})
-
-
-def alike_in_spelling(labels: Sequence[Label]) -> int:
-    """Return how many labels are another one's but for spaces, case or how accents are composed."""
+def nearly_alike(labels: Sequence[Label]) -> Iterator[str]:
+    """Yield how many labels differ from another in spelling alone, and in what, in words."""
     texts, bare = [label for label in labels if isinstance(label, str)], _SPELLINGS[-1][1]
-    return len(texts) - len({bare(text) for text in texts})
+    for alike, words in (
+        (
+            len(labels) - len({_by_value(label) for label in labels}),
+            "how a number is written, such as zeros at the end",
+        ),
+        (
+            len(texts) - len({bare(text) for text in texts}),
+            "spaces, in upper and lower case or in how accents are composed",
+        ),
+    ):
+        if alike:
+            differ = "differs" if alike == 1 else "differ"
+            yield f"{alike} of the {len(labels)} labels {differ} from another only in {words}"
 
 
 def positions(labels: Sequence[Label], domain: Sequence[Label]) -> IntArray:

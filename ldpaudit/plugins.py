@@ -232,17 +232,22 @@ def check_name(kind: Kind, name: str, stated: object) -> None:
 
 def loaded(kind: Kind, point: EntryPoint, form: type[T]) -> T:
     """Return what an entry point names, an object of a class of the door (InputError)."""
-    try:
-        with contained():
-            found: Any = point.load()
-    except (Exception, SystemExit) as error:
-        raise unloadable(kind, point.name, error) from error
+    found = imported(kind, point)
     if not isinstance(found, form):
         raise InputError(
             f"The plug-in {point.name!r} ({kind}) must be a ldpaudit.doors.{form.__name__}. Got "
             f"{type(found).__name__} instead."
         )
     return found
+
+
+def imported(kind: str, point: EntryPoint) -> Any:
+    """Return what an entry point of others names; InputError, in one line, where it cannot."""
+    try:
+        with contained():
+            return point.load()
+    except (Exception, SystemExit) as error:
+        raise unloadable(kind, point.name, error) from error
 
 
 def unloadable(kind: str, name: str, error: BaseException) -> InputError:

@@ -25,7 +25,7 @@ from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.parameters import check_classes, check_epsilon, only_known, required
 from ldpaudit.mechanisms.registry import from_declaration as one_column
 from ldpaudit.mechanisms.response import RandomizedResponse, Response
-from ldpaudit.plugins import added, check_name, check_one, contained, ours, unloadable
+from ldpaudit.plugins import added, check_name, check_one, imported, ours
 from ldpaudit.release import ColumnsDeclaration, Declaration, FloatArray, IntArray, Label
 
 # The most entries of a vector's channel; a larger one is not written out.
@@ -333,11 +333,7 @@ def joint_family(name: str) -> type[OnDomains]:
         return known
     if (point := added("mechanism", JOINT).get(name)) is not None:
         check_one("mechanism", name)
-        try:
-            with contained():
-                joint = point.load()
-        except (Exception, SystemExit) as error:
-            raise unloadable("mechanism", name, error) from error
+        joint = imported("mechanism", point)
         if isinstance(joint, type) and issubclass(joint, OnDomains):
             check_name("mechanism", name, getattr(joint, "name", None))
             return joint

@@ -9,7 +9,7 @@ from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
-from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, contained, unloadable
+from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, imported
 from ldpaudit.release import Declaration, Label
 
 _TEXTS: Final = ("classes", "outputs", "domains", "value")
@@ -56,11 +56,7 @@ def family(name: str) -> Family:
         )
     if name not in BUILT_IN:
         check_one("mechanism", name)
-    try:
-        with contained():
-            found: Any = points[name].load()
-    except (Exception, SystemExit) as error:
-        raise unloadable("mechanism", name, error) from error
+    found = imported("mechanism", points[name])
     is_class = isinstance(found, type) and issubclass(found, Mechanism)
     traits = getattr(found, "traits", None)
     if not (is_class or isinstance(found, Family)) or not isinstance(traits, Traits):

@@ -154,7 +154,7 @@ def test_codes_are_kept_apart_and_that_is_said(tmp_path):
     made = privatize(
         PrivatizeRequest(source, tmp_path / "r.csv", label=["label"], mechanism="rr", epsilon=1.0)
     )
-    assert any("1 of the 3 labels differ from another only in how a number" in w
+    assert any("1 of the 3 labels differs from another only in how a number" in w
                for w in made.warnings)  # fmt: skip
     declared = json.loads((tmp_path / "r.csv.ldpaudit.json").read_text())
     assert declared["mechanism"]["classes"] == ["250.0", "250.00", "401.9"]

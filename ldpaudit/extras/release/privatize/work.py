@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place, lies_in
-from ldpaudit.commands.shell import words_of
 from ldpaudit.datasets.as_read import ColumnReader
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
 from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource, allowed, held_to
-from ldpaudit.datasets.labels import alike_in_spelling, alike_in_value
+from ldpaudit.datasets.labels import nearly_alike
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.doors import (
     LdpAuditError,
@@ -223,7 +222,7 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
         new, proven = plan.remembered is not None and plan.remembered.new, plan.secret is not None
         made = PrivatizeSummary(request, columns, again + warnings, sampled, again, new, proven)
         # A fault in its words must come before the files take their names: not a second draw.
-        words_of(made)
+        list(made.said(quiet=False))
     return made
 
 
@@ -577,18 +576,10 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
                 f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "
                 "--epsilon."
             )
-        names = [] if channel is None else [str(name) for name in channel.classes]
-        if alike := alike_in_spelling(names):
+        for alike in nearly_alike(() if channel is None else channel.classes):
             yield (
-                f"{about}{alike} of the {len(names)} labels differ from another only in case, "
-                "spaces or how accents are composed, and are randomized as labels of their own: "
-                "spell each label in one way."
-            )
-        if alike := alike_in_value([] if channel is None else channel.classes):
-            yield (
-                f"{about}{alike} of the {len(names)} labels differ from another only in how a "
-                "number is written, such as zeros at the end, and are kept apart as labels of "
-                "their own."
+                f"{about}{alike}, and they are randomized as labels of their own: spell each label "
+                "in one way."
             )
         if channel is not None and len(channel.outputs) == 1:
             yield (

@@ -12,7 +12,7 @@ import pyarrow as pa
 from ldpaudit.device import DeviceName
 from ldpaudit.doors import Generator, InputError, IntArray, Progress
 from ldpaudit.generators import TrainedOn, check_labels, not_fitted
-from ldpaudit.plugins import check_name, check_one, contained, package_of, unloadable, watched
+from ldpaudit.plugins import check_name, check_one, imported, package_of, watched
 
 
 class ForeignGenerator(Generator):
@@ -105,11 +105,7 @@ class ForeignGenerator(Generator):
 def load_maker(point: EntryPoint) -> type[Generator]:
     """Return the class of a generator of another package (InputError where it is none)."""
     check_one("generator", point.name)
-    try:
-        with contained():
-            found: Any = point.load()
-    except (Exception, SystemExit) as error:
-        raise unloadable("generator", point.name, error) from error
+    found = imported("generator", point)
     if not (isinstance(found, type) and issubclass(found, Generator)):
         raise InputError(
             f"The plug-in {point.name!r} (generator) must be a class that derives from "

@@ -137,7 +137,7 @@ def test_labels_that_differ_in_spelling_are_warned_of(tmp_path):
     spelt = drawn("spelt").choice(["a1 ", "A1", "B1"], N)
     (warning,) = released(table(label=spelt), tmp_path)
     assert warning.startswith(
-        "1 of the 3 labels differ from another only in case, spaces or how accents"
+        "1 of the 3 labels differs from another only in spaces, in upper and lower case"
     )
     assert "A1" not in warning
 
