@@ -119,12 +119,11 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
     """Return what a column is like: most of it by its first 10,000 rows."""
     column = without_long_texts(plain_values(column))
     rows, head = len(column), column.slice(0, GLANCE)
-    indexed = _INDEX.fullmatch(name) is not None
     if not plain(head.type) or not rows:
         lists = is_any(head.type, *LISTS, "list_view", "large_list_view")
         other: ColumnKind = "list" if lists else "nested"
         other = "number" if pa.types.is_null(head.type) else other
-        return ColumnSurvey(name, other, 0.0, concern="index" if indexed else None)
+        return ColumnSurvey(name, other, 0.0)
     glance = comparable_values(head)
     share = pc.count_distinct(glance).as_py() / max(len(glance), 1)
     kind, whole = kind_of(glance, share), _is_whole(glance)
@@ -138,14 +137,17 @@ def survey_column(name: str, column: pa.ChunkedArray) -> ColumnSurvey:
         among = pc.count_distinct(known).as_py() / len(known)
         different = among == 1 and (kind != "number" or whole)
         unique |= different and _is_unique(comparable_values(column).drop_null())
-    named = _IDENTIFIER.search(name) is not None and among >= _NAMED_SHARE and rows >= _FEWEST
+    # A name is believed where the values bear it out.
+    believed = among >= _NAMED_SHARE and (kind != "number" or whole)
+    indexed = believed and _INDEX.fullmatch(name) is not None
+    named = believed and _IDENTIFIER.search(name) is not None and rows >= _FEWEST
     named |= kind == "category" and among >= _NEARLY_ALL and rows >= _FEWEST
     concern: Concern | None = None
     if indexed or (may_be and unique and kind == "number" and _counts_rows(every)):
         concern = "index"
     elif kind in ("text", "date"):
         concern = kind
-    elif unique or (named and (kind == "category" or whole)):
+    elif unique or named:
         concern = "identifier"
     ordered = rows > 1 and rises(glance) and rises(every)
     many = share * len(glance) >= _MANY and (kind != "number" or whole)

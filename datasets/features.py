@@ -173,7 +173,7 @@ def narrowed(values: FloatArray | Float32Array) -> Float32Array:
     low, high = float(np.fmin.reduce(values, None)), float(np.fmax.reduce(values, None))
     if np.isinf([low, high]).any():
         raise ColumnError(
-            f"must be finite; {int(np.isinf(values).sum()):,} values are infinite "
+            f"must be finite; infinite values: {int(np.isinf(values).sum()):,} "
             "(--missing-values Inf reads them as missing)."
         )
     half_spread, farthest = high / 2 - low / 2, max(abs(low), abs(high))
@@ -215,11 +215,13 @@ def _raw_numbers(column: pa.ChunkedArray) -> FloatArray | Float32Array:
 def _flat(column: pa.ChunkedArray) -> FloatArray | Float32Array:
     bounds = pc.min_max(pc.list_value_length(column)).as_py()
     if bounds["min"] != bounds["max"]:
-        raise ColumnError("must hold lists of one length.")
+        raise ColumnError("must hold lists of one length; leave it out with --drop.")
     width, present = bounds["min"] or 0, np.asarray(column.is_valid().to_numpy())
     inner = stored(pc.list_flatten(column))
     if is_categorical(inner.type):
-        raise ColumnError("must hold lists of numbers.")
+        raise ColumnError(
+            "must hold lists of numbers; make columns of the texts, or leave it out with --drop."
+        )
     entries = _raw_numbers(inner)
     per_row = width * entries.shape[1]
     entries = entries.reshape(int(present.sum()), per_row)

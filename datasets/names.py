@@ -118,11 +118,15 @@ def missing_column(
     text = f"There is no {role} column{what}".replace("  ", " ")
     text += f" among the {len(candidates)} column{'s' if len(candidates) != 1 else ''}"
     if typed and (name, role) == ("label", "label"):  # The usual name: perhaps nobody typed it.
+        verb = "is" if len(candidates) > 1 else "is not"
         text = (
-            f"None of the {len(candidates)} columns is called 'label', and no other was chosen "
-            "(--label)"
+            f"{_none_of(len(candidates))} {verb} called 'label', and no other was chosen (--label)"
         )
     return InputError(f"{text}; {end}" if end else f"{text}.")
+
+
+def _none_of(columns: int) -> str:
+    return f"None of the {columns} columns" if columns > 1 else "The only column"
 
 
 def _named(names: Sequence[str]) -> str:
@@ -188,9 +192,15 @@ def _is_at_home(name: str, cells: Sequence[str]) -> bool | None:
 
 def check_unique(names: Sequence[str]) -> None:
     """Check that no two columns have the same name (InputError)."""
-    repeated = sum(count > 1 for count in Counter(names).values())
+    repeated = {name for name, count in Counter(names).items() if count > 1}
     if repeated:
-        raise InputError(f"Column names must be distinct; repeated: {repeated} of {len(names)}.")
+        places = [str(place) for place, name in enumerate(names, start=1) if name in repeated]
+        more = f" and {len(places) - _MOST_NAMES} more" if len(places) > _MOST_NAMES else ""
+        nameless = " have no name" if not any(map(str.strip, repeated)) else " do not"
+        raise InputError(
+            "Every column must have a name of its own; columns "
+            f"{', '.join(places[:_MOST_NAMES])}{more}{nameless}."
+        )
 
 
 @dataclass(frozen=True)

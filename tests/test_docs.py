@@ -57,6 +57,14 @@ def test_every_page_has_its_place_in_the_navigation(monkeypatch):
     assert pages - placed == {site.root_doc}, "link it from the index page of its folder"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_table_has_a_head(page):
+    """A blank line in a table makes text of the rows below it."""
+    blocks = re.split(r"\n\s*\n", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL))
+    tables = [block.strip().split("\n") for block in blocks if block.strip().startswith("|")]
+    assert all(len(rows) > 1 and re.fullmatch(r"[|:\- ]+", rows[1]) for rows in tables)
+
+
 def anchors(page):
     """Return what links into a page may name: its headings as GitHub writes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ldpaudit.datasets.formats.added import reader_of, table_of
+from ldpaudit.datasets.formats.contents import by_its_name
 from ldpaudit.datasets.formats.locations import (
     ARROW,
     CSV,
@@ -69,7 +70,8 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
         raise InputError("Several files at once must all be Parquet; give one CSV file.")
     own = format_of(names[0])
     if own is not None:
-        return own.open(location, files)
+        with by_its_name(location):
+            return own.open(location, files)
     if names[0].endswith(_RARE):
         raise lacking(location)
     unknown = [name for name in names if not name.endswith((*alone, *PARQUET, *SVMLIGHT))]
@@ -84,5 +86,6 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
     module, kind = next(place for suffixes, *place in _READERS if names[0].endswith(suffixes))
     reader: Any = getattr(import_module(f"ldpaudit.datasets.formats.{module}"), kind)
     table: TableSource
-    table = reader(location, files) if module == "csv_file" else reader(location)
+    with by_its_name(location):
+        table = reader(location, files) if module == "csv_file" else reader(location)
     return table

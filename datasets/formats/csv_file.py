@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
+from ldpaudit.datasets.formats.contents import by_its_name
 from ldpaudit.datasets.formats.dialect import LOOKED_AT, SEPARATORS, find_dialect, not_encoded
 from ldpaudit.datasets.formats.locations import (
     CSV,
@@ -246,6 +247,8 @@ class CsvFile(TableSource):
                         raise not_encoded(self.name, self.dialect.encoding) from None
                     yield pa.RecordBatch.from_arrays(found, names=block.schema.names)
             except pa.ArrowInvalid as error:
+                if "Empty CSV file" in str(error):  # A line of names without an end, and no row.
+                    return
                 raise self._explained(error) from None
 
     def _explained(self, error: pa.ArrowInvalid) -> Exception:
@@ -306,6 +309,7 @@ def small_csv(
     location = locate(path)
     if len(location.paths) > 1 or not location.paths[0].lower().endswith(CSV):
         raise InputError(f"{what} {quoted(location.name)} must be one CSV file.")
-    file = CsvFile(location, stated, named=named)
+    with by_its_name(location):
+        file = CsvFile(location, stated, named=named)
     cell = file.dialect.numbers.cell
     return file, [list(map(cell, row)) for row in file.rows() if row][1:]

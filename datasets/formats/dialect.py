@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -38,6 +37,8 @@ MARKS: Final = (
 )
 _NAMES: Final = {"\t": "tabs", ",": "commas", " ": "spaces"}
 _UTF8, _WESTERN = "utf-8", "cp1252"
+_WORD: Final = re.compile(rb"[A-Za-z\x80-\xff]+")
+_PAIR: Final = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}")
 _MARKS: Final = (
     (codecs.BOM_UTF8, _UTF8),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -208,13 +209,41 @@ def _decoded(sample: bytes, stated: str | None, *, whole: bool, name: str) -> tu
             text = codecs.getincrementaldecoder(encoding)().decode(sample, final=whole)
         except ValueError:
             continue
-        # Letters with accents stand alone in Western European text; in other encodings they do not.
-        high = [byte > 0x7F for byte in sample] if encoding == _WESTERN and not stated else []
-        if 2 * sum(a and b for a, b in pairwise(high)) < sum(high) or not high:
-            if "\0" in text:
-                break
-            return encoding, text.removeprefix("\ufeff")
+        if encoding == _WESTERN and not stated and not _is_western(sample):
+            continue
+        if "\0" in text:
+            raise _not_text(name, sample)
+        return encoding, text.removeprefix("\ufeff")
     raise not_encoded(name, stated or marked)
+
+
+def _is_western(sample: bytes) -> bool:
+    """Return whether letters beyond ASCII stand among those of ASCII, as in Western words.
+
+    A word of another alphabet, read as Western European text, is one of such letters. Text in
+    UTF-8 that is damaged somewhere has pairs that mean one letter there.
+    """
+    high = 0
+    foreign = sum(map(len, _PAIR.findall(sample)))
+    for word in _WORD.findall(sample):
+        own = sum(byte > 0x7F for byte in word)
+        high += own
+        foreign += own if own > 1 and 2 * own > len(word) else 0
+    return 2 * foreign < high or not high
+
+
+def _not_text(name: str, sample: bytes) -> InputError:
+    """Return the error for a file with NUL bytes: UTF-16 without its mark, or no text."""
+    even, odd = sample[::2].count(0), sample[1::2].count(0)
+    if 4 * max(even, odd) > len(sample):
+        encoding = "utf-16-le" if odd > even else "utf-16-be"
+        return InputError(
+            f"The file {quoted(name)} looks like UTF-16 without a mark at its start; say so with "
+            f"--encoding {encoding}."
+        )
+    return InputError(
+        f"The file {quoted(name)} has NUL bytes in it, which no text has; export it again."
+    )
 
 
 def not_encoded(name: str, encoding: str | None) -> InputError:

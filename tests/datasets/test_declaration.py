@@ -145,7 +145,7 @@ def test_a_channel_file(tmp_path):
         ("a,b\n1,1,0\n2,0\n", "rectangular"),
         ("label,a,b\n1,1,0\n2,zzz,1\n", "Row 2 of the channel must hold numbers"),
         ("label,a,b\n1,1,0\n2,,1\n", "must hold numbers"),
-        ("label,a,a\n1,1,0\n2,0,1\n", "distinct"),
+        ("label,a,a\n1,1,0\n2,0,1\n", "a name of its own"),
         ('label,a,b\n1,"1,0\n2,0,1\n', "readable CSV"),
         ("label,a,b\n" + "1,1,0\n" * 1001, "Got 1001"),
     ],

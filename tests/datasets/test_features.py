@@ -126,10 +126,10 @@ def test_codes_do_not_depend_on_the_order_of_rows():
         (
             [1.0, np.inf, -np.inf],
             None,
-            "must be finite; 2 values are infinite",
+            "must be finite; infinite values: 2",
         ),
-        ([[1.0, np.inf]], None, "1 values are infinite"),
-        ([np.float32(np.inf)], pa.float32(), "1 values are infinite"),
+        ([[1.0, np.inf]], None, "infinite values: 1"),
+        ([np.float32(np.inf)], pa.float32(), "infinite values: 1"),
     ],
 )
 def test_columns_that_cannot_be_features(values, kind, message):

@@ -89,10 +89,10 @@ def test_labels_of_a_text_file(values, expected):
 @pytest.mark.parametrize(
     ("values", "kind", "message"),
     [
-        (["yes", None, None] * 5, pa.string(), "10 of 15 are missing"),
-        ([0.0, np.nan, 1.0] * 5, pa.float64(), "5 of 15 are missing"),
-        ([0.0, np.inf, 1.0] * 5, pa.float64(), "5 are infinite"),
-        ([None] * 20, pa.null(), "20 of 20 are missing"),
+        (["yes", None, None] * 5, pa.string(), "missing in 10 of 15"),
+        ([0.0, np.nan, 1.0] * 5, pa.float64(), "missing in 5 of 15"),
+        ([0.0, np.inf, 1.0] * 5, pa.float64(), "infinite in 5 of 15"),
+        ([None] * 20, pa.null(), "missing in 20 of 20"),
         ([[1.0], [2.0]], pa.list_(pa.float64()), "no nested object"),
         ([{"a": 1}], pa.struct({"a": pa.int8()}), "no nested object"),
         ([b"\xff", b"a"] * 9, pa.binary(), "UTF-8"),
@@ -304,8 +304,11 @@ def test_a_name_of_an_identifier_is_believed_where_values_differ(name):
 
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "Unnamed: 12", "__index_level_0__"])
-def test_names_of_an_index(name):
-    assert surveyed(RNG.integers(0, 8, N), name).concern == "index"
+def test_a_name_of_an_index_is_believed_where_values_differ(name):
+    assert surveyed(RNG.integers(0, N, N), name).concern == "index"
+    assert surveyed(RNG.integers(0, 8, N), name).concern is None
+    assert surveyed(RNG.normal(size=N), name).concern is None
+    assert surveyed([None] * N, name).concern is None
 
 
 def test_what_else_is_said():

@@ -115,11 +115,13 @@ def test_bombs_of_every_codec_are_refused(end, tmp_path, monkeypatch):
         ("r.sqlite", "copy the table"),
         ("r.por", r"save it as \.sav"),
         ("r.7z", "zip the one CSV file"),
-        ("r.something", r"is not Parquet.*name it \.csv.*\.sav"),
+        ("r.something", r"plain text.*call it \.csv"),
+        ("r.other", r"is not Parquet.*name it \.csv.*\.sav"),
     ],
 )
 def test_other_files_say_what_name_is_expected(name, words, tmp_path):
-    (tmp_path / name).write_bytes(b"something else")
+    content = b"\1\2\3" if name == "r.other" else b"something else"
+    (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=words):
         read_release(tmp_path / name)
 
@@ -197,7 +199,7 @@ def test_damaged_files_of_statistics_packages(end, tmp_path):
     path.write_bytes(b"")
     with pytest.raises(InputError, match="is empty"):
         read_release(path)
-    path.write_bytes(TEXT)
+    path.write_bytes(b"\1" + TEXT)
     with pytest.raises(InputError, match="is no file of"):
         read_release(path)
     if end != ".sas7bdat":

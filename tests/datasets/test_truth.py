@@ -111,7 +111,7 @@ def test_rows_of_the_truth_that_were_not_released():
          "whole numbers or text"),
         (pa.table({"id": [[i, 0] for i in IDS], "income": TRUE}), {"id_column": "id"},
          "whole numbers or text"),
-        ([None, *TRUE[1:]], {}, "true label; 1 of 60"),
+        ([None, *TRUE[1:]], {}, "true label; it is missing in 1 of 60"),
         (["no"] * N, {}, "at least two values"),
         (np.array([TRUE, TRUE]).T, {}, "A table must be"),
         (3, {}, "A table must be"),

@@ -79,10 +79,14 @@ class World:
 
     def misses(self, found: list[Any], alpha: float) -> int:
         """Return how often a bound, or either end of an interval, lies beyond the truth."""
+        return int(np.sum([self.missed(one, alpha) for one in found], axis=0).max())
+
+    def missed(self, found: Any, alpha: float) -> list[bool]:
+        """Return whether a bound, or each end of an interval, lies beyond the truth."""
         if self.sides == 1:
-            return sum(bound(alpha) > self.truth + 1e-9 for bound in found)
-        ends = np.array([interval(2 * alpha) for interval in found])
-        return int((ends * [1, -1] > self.truth * np.array([1, -1]) + 1e-9).sum(axis=0).max())
+            return [found(alpha) > self.truth + 1e-9]
+        low, high = found(2 * alpha)
+        return [low > self.truth + 1e-9, high < self.truth - 1e-9]
 
 
 def insider(

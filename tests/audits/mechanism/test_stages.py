@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from levels import check_level
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
@@ -97,14 +97,13 @@ def test_a_part_of_the_rows_keeps_its_stages() -> None:
 
 @pytest.mark.validate
 def test_honest_stages_are_not_accused_and_leaks_are() -> None:
-    wrong, releases = 0, 240
-    for seed in range(releases):
+    def wrong(seed: int) -> bool:
         epsilon = (0.5, 1.0, 2.0, 3.0)[seed // 8 % 4]
         audited = staged(1200, 2 + seed % 4, epsilon, epsilon, 2 + seed // 4 % 2, seed)
         bounds = AUDIT.run(audited).bounds
-        wrong += any(bounds[name](ALPHA / 2) > epsilon for name in (INSIDER, SUBGROUPS))
-    # A false alarm of this test has probability 1e-4.
-    assert wrong <= binom.isf(1e-4, releases, ALPHA)
+        return any(bounds[name](ALPHA / 2) > epsilon for name in (INSIDER, SUBGROUPS))
+
+    check_level(wrong, 256, ALPHA)
     for seed in range(8):
         leak = AUDIT.run(staged(5000, 2 + seed % 4, 4.0, 1.0, 2 + seed // 4 % 2, seed))
         assert leak.bounds[INSIDER](0.8 * ALPHA) > 1.0

@@ -6,7 +6,10 @@ from estimators.worlds import guesses, pair
 from scipy.special import betaincinv
 
 from ldpaudit.estimators.intervals.bounded_mean import (
+    Folds,
     best_interval,
+    mean_lower,
+    mean_upper,
     paired_interval,
 )
 from ldpaudit.extras.compare.differences import (
@@ -32,6 +35,23 @@ def test_the_interval_is_near_the_normal_one() -> None:
     found, error = paired_interval(folds, 0.05), np.concatenate(folds.parts).std() / 200
     # Two folds at half the error each: √2 · z₀.₉₈₇₅/z₀.₉₇₅ is 1.62; betting adds a little.
     assert found.high - found.low < 2 * 1.96 * error * 1.62 * 1.25
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+@pytest.mark.parametrize("reach", [1.0, 2.0])
+def test_each_fold_has_its_share_of_the_error_and_counts_by_its_rows(
+    parts: int, reach: float
+) -> None:
+    rng = np.random.default_rng(parts)
+    folds = Folds(tuple(rng.choice([-1.0, 0.0, 1.0], 60 * (i + 1)) for i in range(parts)), reach)
+    sizes = np.array([len(part) for part in folds.parts])
+    alpha, low, high = 0.06 / parts, -reach, reach
+    lower = [mean_lower(part, alpha, low, high) for part in folds.parts]
+    upper = [mean_upper(part, alpha, low, high) for part in folds.parts]
+    assert folds.lower(0.06) == pytest.approx(sizes @ lower / sizes.sum(), rel=1e-9)
+    assert folds.upper(0.06) == pytest.approx(sizes @ upper / sizes.sum(), rel=1e-9)
+    assert folds.lower(0.06) < folds.mean() < folds.upper(0.06)
+    assert folds.mean() == pytest.approx(np.concatenate(folds.parts).mean())
 
 
 def test_the_difference_of_the_best_is_found_and_costs_its_number() -> None:

@@ -352,9 +352,9 @@ def test_the_first_row_of_a_file_without_names_is_not_told():
     assert said.endswith("among the 3 columns; does the file's first line name its columns?")
 
 
-def test_repeated_names_are_counted_but_not_told():
+def test_repeated_names_are_placed_but_not_told():
     check_unique(["a", "b"])
-    with pytest.raises(InputError, match=r"repeated: 1 of 3") as caught:
+    with pytest.raises(InputError, match="columns 1, 2 do not") as caught:
         check_unique(["Smith", "Smith", "b"])
     assert "Smith" not in str(caught.value)
 

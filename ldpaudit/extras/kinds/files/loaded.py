@@ -72,6 +72,11 @@ def _arrays(file: Any, name: str) -> tuple[pa.Table, str]:
         raise InputError(f"The arrays of {quoted(name)} must each hold n values or n lists.")
     if len({len(array) for array in arrays.values()}) > 1:
         raise InputError(f"The arrays of {quoted(name)} must all have one entry for each row.")
+    if any(array.dtype.kind == "c" for array in arrays.values()):
+        raise InputError(
+            f"An array of {quoted(name)} holds complex numbers; write their real and their "
+            "imaginary parts as two arrays."
+        )
     columns = {}
     for key, array in arrays.items():
         flat = np.ascontiguousarray(array).ravel()

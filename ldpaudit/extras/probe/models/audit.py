@@ -455,7 +455,9 @@ def _labels(y: Any) -> tuple[np.ndarray, IndexArray]:
         raise InputError("The labels must be one column, with one label for each row.")
     series = y if isinstance(y, pd.Series) else pd.Series(np.asarray(y))
     if series.isna().any():
-        raise InputError(f"Every label must be known; {int(series.isna().sum()):,} are missing.")
+        raise InputError(
+            f"Every label must be known; missing labels: {int(series.isna().sum()):,}."
+        )
     try:
         classes, codes = np.unique(series.to_numpy(), return_inverse=True)
     except TypeError:

@@ -357,7 +357,7 @@ class ClassCount(Tally):
         _check_complete(name, self.rows, self.missing)
         refuse(
             self.infinite,
-            f"Every label must be finite; {self.infinite:,} of {self.rows:,} are infinite.",
+            f"Every label must be finite; it is infinite in {self.infinite:,} of {self.rows:,}.",
         )
         values, from_data = label_values(self.found), self._classes is None
         forms(values, "true labels")
@@ -439,7 +439,7 @@ def _check_complete(name: str, rows: int, missing: int) -> None:
     refuse(not rows, f"The table {quoted(name)} has no rows.")
     refuse(
         missing,
-        f"Every row must have a label; {missing:,} of {rows:,} are missing. --missing drop "
+        f"Every row must have a label; it is missing in {missing:,} of {rows:,}. --missing drop "
         f"leaves such rows out, --missing class releases them as a class '{MISSING}'.",
     )
 

@@ -183,7 +183,7 @@ def test_the_intervals_count_bags_and_hold_the_exact_accuracy():
         (lambda f: f.assign(ward=np.where(f.index == 0, 10**6, f["ward"])), "bags have one"),
         (
             lambda f: f.assign(ward=f["ward"].where(f.index > 2)),
-            "must have a bag; 3 of 160 are missing",
+            "must have a bag; it is missing in 3 of 160",
         ),
         (
             lambda f: f.assign(label=f["label"] + 0.01 * (f.index == 5)),

@@ -398,7 +398,7 @@ def broken(features: Any, labels: Any) -> Any:
         (remembering, {"group": [1, 2]}, "one value for each of 100 rows"),
         (remembering, {"group": [None] * 100}, "Every row must have a group"),
         (remembering, {"y": np.zeros(100)}, "at least two classes"),
-        (remembering, {"y": [None, 1] * 50}, "50 are missing"),
+        (remembering, {"y": [None, 1] * 50}, "missing labels: 50"),
         (remembering, {"y": pd.Series(["a", 1] * 50)}, "of one kind"),
     ],
 )

@@ -213,10 +213,10 @@ CASES = {
     "no rows": (f"no-rows.parquet {ONE}", "no rows"),
     "missing": (
         f"missing.parquet {ONE} --secret s.csv",
-        "; 2 of 2,000 are missing. --missing drop",
+        "; it is missing in 2 of 2,000. --missing drop",
     ),
     "missing numbers": (f"{NOISE} 0:10:1 --mechanism laplace --missing class", "takes numbers"),
-    "nan": (f"nan.parquet {ONE}", "; 1 of 2,000 are missing"),
+    "nan": (f"nan.parquet {ONE}", "; it is missing in 1 of 2,000"),
     "one label": (f"one-class.parquet {ONE}", "two values"),
     "infinite": (f"infinite.parquet {ONE}", "infinite"),
     "continuous": (f"continuous.parquet {ONE}", "different values"),

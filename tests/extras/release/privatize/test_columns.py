@@ -155,7 +155,7 @@ def test_what_may_give_people_away_is_warned_of(case, tmp_path):
 
 @pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
 def test_an_index_of_pandas_is_known_by_its_name(name, tmp_path):
-    (warning,) = released(table(**{name: drawn("index").integers(0, 9, N)}), tmp_path)
+    (warning,) = released(table(**{name: drawn("index").integers(0, N, N)}), tmp_path)
     assert "numbers the rows" in warning
 
 

@@ -1,0 +1,45 @@
+"""How often something goes wrong, and how many draws it takes to know."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+FALSE_ALARM = 1e-5
+LOOKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
+
+
+def check_level(missed: Callable[[int], Any], draws: int, alpha: float) -> int:
+    """Check that something goes wrong with probability ``alpha`` at most; return the draws made.
+
+    ``missed`` takes the number of a draw and says whether it went wrong, or for several things
+    whether each did. It ends before all draws where so few went wrong that the rate which all
+    draws would find in 99 of 100 cases is excluded, with an error of 1e-5. A false alarm has
+    probability 1e-5.
+    """
+    worst = found_surely(draws, alpha)
+    went_wrong: Any = 0
+    done = 0
+    for look in LOOKS:
+        now = round(draws * look)
+        for number in range(done, now):
+            went_wrong = went_wrong + np.asarray(missed(number), dtype=int)
+        done = now
+        most = int(np.max(went_wrong))
+        assert most <= most_by_chance(done, alpha), f"{most} of {done} at {alpha:.3g}"
+        if binom.cdf(most, done, worst) < FALSE_ALARM:
+            break
+    return done
+
+
+def most_by_chance(draws: int, alpha: float) -> int:
+    """Return how many of the draws may go wrong at one look."""
+    return int(binom.isf(FALSE_ALARM / len(LOOKS), draws, alpha))
+
+
+def found_surely(draws: int, alpha: float) -> float:
+    """Return the rate of going wrong that so many draws find in 99 of 100 cases."""
+    most = most_by_chance(draws, alpha)
+    return float(brentq(lambda rate: binom.sf(most, draws, rate) - 0.99, alpha, 1 - 1e-12))
