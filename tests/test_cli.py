@@ -245,6 +245,8 @@ MISTAKES = {
     "run bare.parquet --policy nowhere.toml": "policy",
     "run bare.parquet --html /nowhere/at/all/report.html": "folder",
     "run bare.parquet --epsilom 1": "No such option",
+    "run bare.parquet --output r.html": "--html FILE writes the report",
+    "compare r.parquet r.parquet -o r.html": "--html FILE writes the report",
     "run bare.parquet --channel channel.csv": "sum to 1",
     "run r.parquet --truth short.parquet": "295",
     "run r.parquet --truth alien.parquet": "declared classes",

@@ -32,6 +32,8 @@ _NO_OPTIONS = frozenset({CHILD, f"{PREFIX}DEBUG", f"{PREFIX}EFFORT"})
 _COMPLETING = "_LDPAUDIT_COMPLETE"
 # What people call commands.
 _MEANT: Final = {"audit": "run", "check": "run", "anonymize": "privatize", "noise": "privatize"}
+# What other programs call the option for the file that they write.
+_OUTPUTS: Final = ("--output", "--out", "--report", "-o")
 _NO_MEMORY: Final = re.compile(
     "can(not|'t) allocate memory|failed to map segment|bad_alloc", re.IGNORECASE
 )
@@ -187,7 +189,7 @@ def _one_line(error: Exception) -> str:
     if line := retired(str(getattr(error, "option_name", None) or "")):
         return line
     if hasattr(error, "format_message"):  # typer's own usage errors
-        if line := _lacked(error):
+        if line := _lacked(error) or _called_otherwise(error):
             return line
         said = str(error.format_message()).replace(" Value error, ", " ")  # pydantic's
         said = re.sub(r"Input should be a valid (number|integer),.*", r"it must be a \1.", said)
@@ -225,6 +227,17 @@ def _lacked(error: Any) -> str | None:
     if not lacked(".".join([*groups, unknown[1]])):
         return None
     return f"This installation lacks the command {unknown[1]!r}; install ldpaudit again."
+
+
+def _called_otherwise(error: Any) -> str | None:
+    """Return the line about an option that other programs have, and this command calls otherwise."""
+    option = getattr(error, "option_name", None)
+    known = (
+        [] if error.ctx is None else [name for one in error.ctx.command.params for name in one.opts]
+    )
+    if option not in _OUTPUTS or "--html" not in known:
+        return None
+    return f"No such option: {option}; --html FILE writes the report, --json FILE the result."
 
 
 def _suggested(error: Any, said: str) -> str:
