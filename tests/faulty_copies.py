@@ -28,6 +28,14 @@ def pytest_runtest_makereport(
     return report
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Let ids be made anew in each run of one process: those kept are escaped a second time."""
+    for mark in metafunc.definition.iter_markers("parametrize"):
+        if mark._param_ids_from is not None:
+            object.__setattr__(mark._param_ids_from, "_param_ids_generated", None)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     names = set(LEFT_OUT.read_text().splitlines()) if LEFT_OUT.exists() else set()
     left = [item for item in items if item.nodeid in names]

@@ -28,6 +28,7 @@ MOST_LEFT_OUT = 25
 """Tests that may fail before any fault is made: those that look at the source (`faulty_copies`)."""
 PARTS = ("core", "extras")
 SURVIVED = ("survived", "no tests")
+UNTRIED = ("not run", "not checked")
 SHARE = 5
 """Faults of a file, about: a file of many statements is drawn more often."""
 SETTINGS = """
@@ -115,8 +116,8 @@ def mutmut(*words: str) -> str:
         ran = subprocess.run(
             command, cwd=COPY, env=paths, stdout=subprocess.PIPE, stderr=log, text=True, check=False
         )
-    if "failed to collect stats" in ran.stdout:
-        sys.exit(f"The tests fail before any fault is made:\n{ran.stdout[-2000:]}")
+    if ran.returncode:
+        sys.exit(f"The tests fail before any fault is tried:\n{ran.stdout[-2000:]}")
     return ran.stdout
 
 
@@ -164,7 +165,7 @@ def report(chosen: dict[str, list[str]]) -> int:
 
 def counted(counts: Counter[str]) -> str:
     """Return how many faults became what, and the share of those killed with its interval."""
-    tried = counts.total() - counts["not run"]
+    tried = counts.total() - sum(counts[name] for name in UNTRIED)
     if not tried:
         return "no fault was tried"
     killed = tried - sum(counts[name] for name in SURVIVED)
