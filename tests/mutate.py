@@ -67,11 +67,11 @@ def main() -> int:
     with (COPY / "pyproject.toml").open("a") as project:
         project.write(settings)
     mutmut("run", "none")  # Makes the faults, and learns which test reaches what.
-    name_left_out()
     found = [name for name in listed() if changes_more_than_a_text(name)]
     chosen = {part: drawn_faults(rng, found, part, asked.sample) for part in PARTS}
     mutmut("run", *chosen["core"], *chosen["extras"])
-    return report(chosen)
+    name_left_out()
+    return report(chosen, found_by_chance())
 
 
 def name_left_out() -> None:
@@ -111,10 +111,15 @@ def drawn_faults(rng: random.Random, found: list[str], part: str, sample: int) -
 
 def mutmut(*words: str) -> str:
     command = [sys.executable, "-m", "mutmut", *words]
-    paths = {**os.environ, "PYTHONPATH": str((COPY / "tests").resolve())}
     with (COPY / "mutmut.log").open("a") as log:
         ran = subprocess.run(
-            command, cwd=COPY, env=paths, stdout=subprocess.PIPE, stderr=log, text=True, check=False
+            command,
+            cwd=COPY,
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            check=False,
         )
     if ran.returncode:
         sys.exit(f"The tests fail before any fault is tried:\n{ran.stdout[-2000:]}")
@@ -151,10 +156,43 @@ def changes_more_than_a_text(name: str) -> bool:
     return known.get(function) != known.get(original)
 
 
-def report(chosen: dict[str, list[str]]) -> int:
-    """Print the survivors and the counts of each part; return the exit status."""
+def found_by_chance() -> set[str]:
+    """Return the faults that only a test found which fails without any fault when run again.
+
+    mutmut tries every fault in a process in which the tests have run before.
+    """
+    if not (COPY / faulty_copies.KILLERS.name).exists():
+        return set()
+    lines = (COPY / faulty_copies.KILLERS.name).read_text().splitlines()
+    killers = dict(line.split("\t", 1) for line in lines)
+    again = "import pytest, sys; pytest.main(sys.argv[1:]); sys.exit(pytest.main(sys.argv[1:]))"
+    words = ["-q", "-m", "not validate", "-p", "no:cacheprovider", "-p", "faulty_copies", "-rf"]
+    ran = subprocess.run(
+        [sys.executable, "-c", again, *words, *sorted({*killers.values()})],
+        cwd=COPY / "mutants",
+        env=environment() | {"MUTANT_UNDER_TEST": faulty_copies.AGAIN},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    failing = {line[7:].split(" - ")[0] for line in ran.stdout.splitlines() if line[:6] == "FAILED"}
+    for name in sorted(failing):
+        sys.stdout.write(f"fails when it is run again: {name}\n")
+    return {fault for fault, name in killers.items() if name in failing}
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str((COPY / "tests").resolve())}
+
+
+def report(chosen: dict[str, list[str]], chance: set[str]) -> int:
+    """Print the survivors and the counts of each part; return the exit status.
+
+    Faults found by ``chance`` count as not tried.
+    """
     lines = [line.split(": ") for line in mutmut("results", "--all", "true").splitlines()]
     became = {parts[0].strip(): parts[1] for parts in lines if len(parts) == 2}
+    became |= dict.fromkeys(chance, "not run")
     for name in (name for names in chosen.values() for name in names):
         if became.get(name) in SURVIVED:
             sys.stdout.write(f"{became[name]}: {name}\n")

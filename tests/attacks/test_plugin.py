@@ -96,6 +96,16 @@ def test_a_plug_in_that_took_part_is_named_and_one_with_a_taken_name_refused(
     assert [n.text.startswith(refused) for n in result.notes if n.audit == "plug-ins"] == [True]
 
 
+@pytest.fixture(autouse=True)
+def modules_as_before():
+    """Let a file of one test be none that another has read."""
+    before = {*sys.modules}
+    yield
+    for name in {*sys.modules} - before:
+        if name.startswith(("mine", "first_column")):
+            del sys.modules[name]
+
+
 def test_an_attack_in_a_file_is_scored_and_known_by_its_digest(code, release, tmp_path):
     file = tmp_path / "mine.py"
     file.write_text(code)
