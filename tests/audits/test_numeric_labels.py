@@ -107,7 +107,7 @@ def test_labels_outside_of_the_declaration_are_counted():
 @pytest.mark.parametrize("name", ["laplace", "discrete-laplace"])
 def test_the_bound_holds_as_often_as_its_level_says(name):
     def missed(seed):
-        frame, truth = release(made(name, 1.0), 2000, seed)
-        return lower(ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)) > 1.0
+        frame, truth = release(made(name, 1.0), 500, seed)
+        return lower(ldpaudit.audit(frame, truth, made(name, 1.0), only=("mechanism",))) > 1.0
 
     check_level(missed, 300, 0.05)
