@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.as_read import ColumnReader
+from ldpaudit.datasets.declaration import check_true_labels
 from ldpaudit.datasets.domains import EncodedLabels, read_numbers
 from ldpaudit.datasets.features import EncodedFeatures, encode_features, is_categorical
 from ldpaudit.datasets.formats import open_table
@@ -394,6 +395,10 @@ class Companion:
     label: pa.ChunkedArray | None = None
 
 
+# Tables of other people, whose labels are true ones.
+_TRUE: Final = ("test", "public")
+
+
 def open_companions(
     sources: Mapping[str, Any],
     rows: int,
@@ -428,6 +433,8 @@ def open_companions(
             key = key if original else roles.label
             raise missing_column(key, role_of_key, table.names, typed=original)
         keys = () if key is None else (key,)
+        if role in _TRUE:
+            check_true_labels(table, keys, f"The {role} table")
         cells = table.columns((*keys, *roles.features), as_text=keys)
         first = next(cells)[1] if keys else None
         count, order = rows if first is None else len(first), None

@@ -25,6 +25,7 @@ commitment to the key of its noise; none of them is part of the claim.
 
 import json
 import math
+from contextlib import suppress
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
@@ -32,7 +33,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.formats.tables import DECLARATION_KEY
+from ldpaudit.datasets.formats.tables import DECLARATION_KEY, TableSource
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
@@ -54,7 +55,27 @@ _INVALID: Final = (
 )
 
 # Gives for a joint mechanism the exact claim about each of its columns alone.
+class KeyFileError(InputError):
+    """The file is no release: it holds true labels and the key of a release's noise."""
+
+
 Marginals = Callable[[Declaration], Sequence[Declaration]]
+
+
+def check_true_labels(table: TableSource, names: Collection[str], what: str) -> None:
+    """Check that a table does not declare columns to be released: their labels are noisy.
+
+    ``what`` the table is, for the message (InputError).
+    """
+    declared: Collection[str] = ()
+    if table.declaration is not None:
+        with suppress(InputError):  # What is broken is its reader's to say.
+            declared = parse_declaration(table.declaration).names
+    if not {*declared}.isdisjoint(names):
+        raise InputError(
+            f"{what} is a release: it declares what made its labels, so they are noisy. Give the "
+            "true ones."
+        )
 
 
 def parse_declaration(content: bytes) -> ColumnsDeclaration:
@@ -80,7 +101,7 @@ def parse_declaration(content: bytes) -> ColumnsDeclaration:
     if not isinstance(value, dict):
         raise InputError("The file's declaration must be a JSON object.")
     if SECRET in value:
-        raise InputError(
+        raise KeyFileError(
             "This file holds true labels and the key of a release's noise: it is no release, and "
             "not to be published. Give it as --truth."
         )

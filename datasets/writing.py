@@ -21,6 +21,9 @@ from ldpaudit.datasets.formats.arrow import (
     with_categories,
 )
 from ldpaudit.datasets.formats.locations import (
+    ARROW,
+    PACKED,
+    PARQUET,
     SIDECAR,
     check_unchanged,
 )
@@ -28,7 +31,7 @@ from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
 )
 from ldpaudit.datasets.names import quoted
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, OutputError
 from ldpaudit.work.files import PartFile, WholeFiles
 
 _PACKED: Final = pyarrow.ipc.IpcWriteOptions(compression="lz4")
@@ -85,7 +88,22 @@ def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:
         return sources if inside else tuple(map(sidecar, sources))
     if len(sources) > 1:
         raise InputError("A declaration of several files is written into them; leave out -o.")
+    if _kind(output) != _kind(sources[0]):
+        raise OutputError(
+            f"The file is copied as it is, so the name of {quoted(output.name)} must end as that of "
+            f"{quoted(table.name)} does."
+        )
     return (output,) if inside else (output, sidecar(output))
+
+
+def _kind(path: Path) -> str:
+    """Return the end of a file's name: what reads it, and how it is packed."""
+    name = path.name.lower()
+    for endings in (PARQUET, ARROW):
+        if name.endswith(endings):
+            return endings[0]
+    ends = path.suffixes[-2:] if path.suffix.lower() in PACKED else path.suffixes[-1:]
+    return "".join(ends).lower()
 
 
 def write_into(table: Any, declaration: bytes, output: Path | None) -> None:

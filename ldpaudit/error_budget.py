@@ -121,6 +121,9 @@ RELEASE_ALONE: Final = Split({"scores": 0.85, "balls": 1 - 0.85})
 SCORES: Final = Split({"large": 0.8, "small": 0.2})
 """Groups by scores of the size that was best on other rows, and of a smaller one."""
 
+FEATURES: Final = Split({"curve": 0.98, "unchanged": 0.02})
+"""ε of the noise on features: its bound, and values that the noise left exactly as they were."""
+
 # Bounds of other numbers.
 
 RENYI: Final = Split({"second mean": 0.6})

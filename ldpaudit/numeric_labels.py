@@ -13,6 +13,40 @@ from ldpaudit.errors import InputError
 # How far from a declared value a number may be, as a share of the values' span: single precision is
 # allowed for.
 _ROUNDING: Final = 1e-6
+_SINGLE_PRECISION: Final = 2.0**-22
+
+
+@dataclass(frozen=True)
+class PossibleNumbers:
+    """The numbers that a mechanism can release: those of a list or of a grid, in an interval.
+
+    ``values``: all of them, in increasing order; ``step``: they are a whole number of steps from
+    ``origin``; ``low`` and ``high``: beyond these there is none.
+    """
+
+    values: FloatArray | None = None
+    origin: float = 0.0
+    step: float | None = None
+    low: float = -np.inf
+    high: float = np.inf
+
+    def hold(self, numbers: FloatArray) -> npt.NDArray[np.bool_]:
+        """Return which numbers can be released, as far as single precision can tell."""
+        spread = np.abs(numbers) * _SINGLE_PRECISION
+        if self.values is not None:
+            middles = (self.values[1:] + self.values[:-1]) / 2
+            nearest = self.values[np.searchsorted(middles, numbers, side="right")]
+            gaps = np.diff(self.values)
+            least = float(gaps.min()) if len(gaps) else 1.0
+            slack = np.minimum(_ROUNDING * least + spread, least / 4)
+            return np.asarray(np.abs(nearest - numbers) <= slack)
+        known = (numbers >= self.low - spread) & (numbers <= self.high + spread)
+        if self.step is not None:
+            off = np.abs(
+                numbers - self.origin - self.step * np.rint((numbers - self.origin) / self.step)
+            )
+            known &= off <= np.minimum(_ROUNDING * self.step + spread, self.step / 4)
+        return np.asarray(known)
 
 
 @dataclass(frozen=True)
@@ -30,6 +64,8 @@ class NumericCoding:
     low: float = -np.inf
     high: float = np.inf
     """``low`` and ``high``: numbers outside have no code."""
+    possible: PossibleNumbers | None = None
+    """Numbers that are none of these have no code, either; None where any may occur."""
 
     @classmethod
     def of_values(cls, names: tuple[Label, ...]) -> "NumericCoding":
@@ -38,13 +74,17 @@ class NumericCoding:
 
     @classmethod
     def of_bins(
-        cls, edges: FloatArray, low: float = -np.inf, high: float = np.inf
+        cls,
+        edges: FloatArray,
+        low: float = -np.inf,
+        high: float = np.inf,
+        possible: PossibleNumbers | None = None,
     ) -> "NumericCoding":
         """Give each bin between increasing edges a code."""
         cuts = [f"{edge:.10g}" for edge in edges]
         inner = [f"{a} to {b}" for a, b in pairwise(cuts)]
         names = (f"up to {cuts[0]}", *inner, f"above {cuts[-1]}")
-        return cls(names, None, np.asarray(edges, dtype=np.float64), low, high)
+        return cls(names, None, np.asarray(edges, dtype=np.float64), low, high, possible)
 
     @property
     def grouped(self) -> bool:
@@ -60,6 +100,8 @@ class NumericCoding:
         if self.values is None:
             codes = np.searchsorted(self.edges, numbers, side="left")
             known = (numbers >= self.low) & (numbers <= self.high)
+            if self.possible is not None:
+                known &= self.possible.hold(numbers)
         else:
             gaps, middles = np.diff(self.values), (self.values[1:] + self.values[:-1]) / 2
             codes = np.searchsorted(middles, numbers, side="right")

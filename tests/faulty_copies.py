@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-_COPY = Path(__file__).parent.parent
+PLACE = "LDPAUDIT_FAULTY_COPY"
+"""The variable that says where the copy is."""
+_COPY = Path(os.environ.get(PLACE, ""))
 LEFT_OUT = _COPY / "left_out.txt"
 KILLERS = _COPY / "killers.txt"
 """A line for each fault that was found: its name, a tab, and the test that found it."""

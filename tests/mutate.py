@@ -182,7 +182,8 @@ def found_by_chance() -> set[str]:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str((COPY / "tests").resolve())}
+    copy = COPY.resolve()
+    return {**os.environ, "PYTHONPATH": str(copy / "tests"), faulty_copies.PLACE: str(copy)}
 
 
 def report(chosen: dict[str, list[str]], chance: set[str]) -> int:

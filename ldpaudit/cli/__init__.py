@@ -230,7 +230,7 @@ def _lacked(error: Any) -> str | None:
 
 
 def _called_otherwise(error: Any) -> str | None:
-    """Return the line about an option that other programs have, and this command calls otherwise."""
+    """Return the line about an option that this command calls otherwise than other programs."""
     option = getattr(error, "option_name", None)
     known = (
         [] if error.ctx is None else [name for one in error.ctx.command.params for name in one.opts]

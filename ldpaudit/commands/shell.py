@@ -11,7 +11,7 @@ from ldpaudit.errors import refuse
 from ldpaudit.options import input_files
 from ldpaudit.plugins import contained, part_in
 from ldpaudit.result import Frozen
-from ldpaudit.result.access import CONFIDENTIAL
+from ldpaudit.result.access import KEPT_CLOSE
 from ldpaudit.result.harmless import one_line
 from ldpaudit.terminal import others_read, progress_on_terminal, say, show, stream, words_only
 from ldpaudit.work.documents import as_json
@@ -39,7 +39,7 @@ class Told(ABC):
     @property
     def confidential(self) -> bool:
         """Whether it is for those alone who may see the true labels."""
-        return getattr(self, "access", "") == CONFIDENTIAL
+        return str(getattr(self, "access", "")).startswith(KEPT_CLOSE)
 
     @abstractmethod
     def said(self, *, quiet: bool) -> Iterator[Said]:
@@ -68,7 +68,7 @@ class Stored(Frozen, Told):
 class Confidential(Stored):
     """What a command found out about people, as its JSON file holds it."""
 
-    access: str = Field(CONFIDENTIAL, description="Who may see it.")
+    access: str = Field(KEPT_CLOSE, description="Who may see it.")
     schema_version: str = Field("1.0", description="The version of this form.")
 
 

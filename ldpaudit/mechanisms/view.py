@@ -11,19 +11,20 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.mechanisms.capabilities import BagSums, LocalReports
+from ldpaudit.mechanisms.capabilities import AnyNumber, BagSums, LocalReports
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.foreign import CheckedReports, checked_reports
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
 from ldpaudit.mechanisms.registry import from_declaration, traits_of
-from ldpaudit.numeric_labels import NumericCoding, NumericView
+from ldpaudit.numeric_labels import NumericCoding, NumericView, PossibleNumbers
 from ldpaudit.release import Declaration, FloatArray
 
 # More labels or outputs than these are grouped.
 MOST_VALUES: Final = 64
 _GROUPS: Final = 32
 _BLOCK: Final = 1 << 14
+_ROUNDING, _DOUBLINGS, _NEVER = 1e-6, 24, 1e-9
 
 
 def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
@@ -35,8 +36,32 @@ def numeric_view(claim: Mechanism, rows: int) -> NumericView | None:
     if outputs is not None and len(outputs) <= most:
         coding = NumericCoding.of_values(plain_numbers(np.sort(outputs)))
     else:
-        coding = NumericCoding.of_bins(claim.bin_edges(min(_GROUPS, most)))
+        edges = claim.bin_edges(min(_GROUPS, most))
+        coding = NumericCoding.of_bins(edges, possible=possible_numbers(claim, rows))
     return NumericView(_label_coding(claim, most), coding)
+
+
+def possible_numbers(claim: NumericMechanism, rows: int) -> PossibleNumbers:
+    """Return which numbers the claimed mechanism can release in so many rows.
+
+    In bins a number off its grid, or far beyond its noise, would look like any other. Beyond the
+    ends some number lies by chance in less than one of a thousand million honest releases.
+    """
+    outputs = claim.output_values
+    if outputs is not None:
+        return PossibleNumbers(np.sort(np.asarray(outputs, dtype=np.float64)))
+    low, high = claim.label_bounds
+    beyond = (high - low) * np.concatenate([[_ROUNDING], 2.0 ** np.arange(_DOUBLINGS)])
+    edges = np.concatenate([low - beyond[::-1], high + beyond])
+    matrix = claim.binned(edges.tolist(), np.array([low, high])).matrix
+    below = np.cumsum(matrix, axis=1)[:, : len(beyond)].max(axis=0)[::-1]
+    above = np.cumsum(matrix[:, ::-1], axis=1)[:, : len(beyond)].max(axis=0)[::-1]
+    ends = [np.flatnonzero(rows * chances < _NEVER) for chances in (below, above)]
+    least = low - beyond[ends[0][0]] if len(ends[0]) else -np.inf
+    most = high + beyond[ends[1][0]] if len(ends[1]) else np.inf
+    # One whose labels may be any number may be drawn in other steps than here, or in none.
+    step = None if isinstance(claim, AnyNumber) else claim.output_step
+    return PossibleNumbers(None, low, step, float(least), float(most))
 
 
 def view_channel(claim: Mechanism, view: NumericView) -> Channel | None:

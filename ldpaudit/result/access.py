@@ -2,10 +2,8 @@
 
 from typing import Final
 
-CONFIDENTIAL: Final = (
-    "As confidential as the true labels: for people who may see them. "
-    "To share the answer, make a public page (--profile public)."
-)
+KEPT_CLOSE: Final = "As confidential as the true labels: for people who may see them."
+CONFIDENTIAL: Final = f"{KEPT_CLOSE} To share the answer, make a public page (--profile public)."
 WITHOUT_TRUTH: Final = (
     "Made without true labels: as confidential as the release and the files given with it."
 )

@@ -42,6 +42,10 @@ ESTIMATES: Final = {
     "mechanism.feature_curve_epsilon_lower": "The same if the noise is Gaussian, and drawn for "
     "each row by itself.",
     "mechanism.feature_noise": "Whether the features have less noise than declared (p-value).",
+    "mechanism.feature_unchanged": "Whether more feature values are exactly the true ones "
+    "than noise leaves so (p-value).",
+    "mechanism.feature_drawn": "Whether the noise on the features can be Gaussian and drawn for "
+    "each row by itself, of the label independent (p-value).",
     "mechanism.epsilon_lower": "The strongest lower bound of ε from true labels.",
     "mechanism.epsilon_lower.<method>": "The same by one method, at its own level.",
     "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows with similar "

@@ -13,7 +13,12 @@ from ldpaudit.commands.outputs import check_apart, check_place
 from ldpaudit.commands.requests import DeclareRequest
 from ldpaudit.commands.shell import Said, Told
 from ldpaudit.datasets import read_release
-from ldpaudit.datasets.declaration import declared_content, parse_declaration, same_claims
+from ldpaudit.datasets.declaration import (
+    KeyFileError,
+    declared_content,
+    parse_declaration,
+    same_claims,
+)
 from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.known import EVERY
@@ -222,6 +227,8 @@ def _present(table: Any, *, replaced: bool) -> ColumnsDeclaration | None:
     """Return the declaration that is there; a broken one may be ``replaced``."""
     try:
         return None if table.declaration is None else parse_declaration(table.declaration)
+    except KeyFileError:
+        raise  # With the key a release is proven; nothing replaces it.
     except InputError:
         if replaced:
             return None

@@ -61,6 +61,7 @@ from ldpaudit.extras.compare.request import CompareRequest, is_result
 from ldpaudit.extras.compare.sentences import remark, sentences
 from ldpaudit.extras.learn.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.extras.learn.utility.learner import Learner
+from ldpaudit.extras.learn.utility.outside import rows_inside
 from ldpaudit.extras.learn.utility.scores import utility
 from ldpaudit.extras.several.reading import same_features
 from ldpaudit.judging.policy import Policy, default_policy
@@ -112,6 +113,13 @@ def read_inputs(request: CompareRequest, progress: Progress) -> tuple[Input, ...
     """Read every release and result, in their order."""
     # One line says what is wrong with which input (InputError).
     tables = _synthetic_tables(request)
+    releases = [name for name in request.inputs if not is_result(name)]
+    refuse(
+        declaration_of(request.mechanism, request) is not None
+        and all(_declared(request, name) for name in releases),
+        "Every release declares what made its labels, so the claim that is given (--mechanism, "
+        "--epsilon, --lambda, --channel) is about none of them; leave it out.",
+    )
     inputs: list[Input] = []
     for letter, name in zip(LETTERS, request.inputs, strict=False):
         progress.step(f"reading {Path(name).name if isinstance(name, str | Path) else letter}")
@@ -194,6 +202,7 @@ def _release(
         except InputError as error:
             raise InputError(f"{release.name}: {error}") from None
     if reading.test is not None:
+        rows_inside(release.features, reading.test.features)
         column = ColumnToLearn(release, reading.test, None, reading)
     declared = _declared(request, name)
     if len(declared) > 1:

@@ -7,14 +7,26 @@ from typing import Final
 from pydantic import Field
 
 from ldpaudit.api import seed_of
+from ldpaudit.audits.assumptions.standing import check_alignment
+from ldpaudit.audits.models import one_channel
 from ldpaudit.commands.shell import Confidential
 from ldpaudit.datasets.formats.locations import unchanged
-from ldpaudit.doors import Estimate, Frozen, Progress, Said, child_generator, number, percent
+from ldpaudit.doors import (
+    AuditContext,
+    Estimate,
+    Frozen,
+    Plan,
+    Progress,
+    Said,
+    child_generator,
+    number,
+    percent,
+)
 from ldpaudit.extras.learn.request import LearnRequest
 from ldpaudit.extras.learn.utility.companions import ColumnToLearn, column_to_learn
 from ldpaudit.extras.learn.utility.learner import Learner
 from ldpaudit.extras.learn.utility.scores import utility
-from ldpaudit.mechanisms import UNKNOWN
+from ldpaudit.mechanisms import UNKNOWN, from_declaration
 from ldpaudit.release import ReleasedLabels
 
 # Of squared errors, which may be large.
@@ -82,6 +94,9 @@ def learn(request: LearnRequest, progress: Progress) -> Learnt:
         progress.remark(remark)
     learner = Learner(request.learner, request.device, loss=request.loss, beside=column.beside)
     seed = seed_of(request, release.sha256)
+    if release.truth is not None:
+        claim = from_declaration(release.declaration, release.classes)
+        check_alignment(one_channel(AuditContext(release, claim, Plan(seed=seed))))
     progress.step("training")
     linear = release.numeric is not None and request.learner == "logistic"
     rng = child_generator(seed, "learn", "learner")

@@ -14,7 +14,7 @@ from ldpaudit.datasets.companions import comparable_ids, open_truth
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.labels import label_forms, positions
-from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.doors import (
     FloatArray,
@@ -147,6 +147,13 @@ def _compared(
     if declared.receipt.get("rows") != committed:
         return Replay("edited", "The number of rows in the receipt was changed")
     names = declared.names
+    for name in names:
+        if name not in table.names:
+            raise missing_column(name, "label", table.names, typed=False)
+    if id_column is not None:
+        for source in (known, table):
+            if id_column not in source.names:
+                raise missing_column(id_column, "id", source.names)
     if lacking := [name for name in names if name not in known.names]:
         return Replay(
             "impossible", f"The file of true labels lacks {len(lacking)} of the private columns"

@@ -1,6 +1,7 @@
 """The work of ``verify``, and what is said of it."""
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.commands.shell import Confidential
-from ldpaudit.doors import Frozen, InputError, Progress, Said
+from ldpaudit.doors import Frozen, InputError, LdpAuditError, OutputError, Progress, Said
 from ldpaudit.extras.kinds.files.written import TableFile, check_format
 from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.receipt.request import VerifyRequest
@@ -16,6 +17,7 @@ from ldpaudit.receipt.found import FeatureReplay, Replay, Status
 from ldpaudit.receipt.words import Outcome, outcome, sentence
 from ldpaudit.work.files import WholeFiles
 
+_CHANGED_ROWS: Final = pa.schema([("column", pa.string()), ("row", pa.int64())])
 _NO_RECEIPT: Final = (
     "The release carries no receipt: privatize --secret makes one, and no experiment has one."
 )
@@ -117,6 +119,7 @@ def verify(request: VerifyRequest, progress: Progress) -> Verified:
     """
     if request.scores is not None:
         check_format(request.scores)
+        _check_replaced(request.scores)
     progress.step("drawing the noise again")
     found = replay(
         request.release,
@@ -128,7 +131,7 @@ def verify(request: VerifyRequest, progress: Progress) -> Verified:
     )
     if found is None:
         raise InputError(_NO_RECEIPT)
-    if request.scores is not None:
+    if request.scores is not None and found.columns:
         _write_rows(found, request.scores)
     return verified(found)
 
@@ -175,8 +178,23 @@ def _posterior(request: VerifyRequest) -> Any:
         raise InputError("The table of --public-posterior must hold numbers.") from None
 
 
+def _check_replaced(place: Path) -> None:
+    """Refuse to replace a table that holds no rows of this kind (OutputError)."""
+    if not place.is_file():
+        return
+    names: tuple[str, ...] = ()
+    with suppress(LdpAuditError):
+        from ldpaudit.datasets.formats import open_table
+
+        names = open_table(place).names
+    if names != tuple(_CHANGED_ROWS.names):
+        raise OutputError(
+            f"{place.name!r} exists, and ldpaudit did not write it, so it is left as it is."
+        )
+
+
 def _write_rows(found: Replay, place: Path) -> None:
-    schema = pa.schema([("column", pa.string()), ("row", pa.int64())])
+    schema = _CHANGED_ROWS
     with WholeFiles(last=True) as files:
         file = TableFile(files.add(place, private=True), schema)
         for one in found.columns:

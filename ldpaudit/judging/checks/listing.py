@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from ldpaudit.error_budget import FEATURES
 from ldpaudit.errors import quoted
 from ldpaudit.estimators.epsilon.consistency import ACCUSED, HELD_UP
 from ldpaudit.judging.checks.claimed_epsilon import CONSISTENCY, claimed_epsilon
@@ -26,7 +27,9 @@ from ldpaudit.result.stated import (
     EXCEEDANCE_LEARNED,
     EXCESS,
     FEATURE_CURVE,
+    FEATURE_DRAWN,
     FEATURE_NOISE,
+    FEATURE_UNCHANGED,
     IDENTIFIERS,
     INDICES,
     LAGGED,
@@ -285,10 +288,35 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
     if amount is None:
         return None
 
+    same = evidence.estimates.get(FEATURE_UNCHANGED)
+    drawn = evidence.estimates.get(FEATURE_DRAWN)
+
     def test(alpha: float) -> Answer:
-        bound = evidence.at(FEATURE_CURVE, alpha)
+        bound = evidence.at(FEATURE_CURVE, FEATURES.of(alpha, "curve"))
+        if same is not None and same.value <= FEATURES.of(alpha, "unchanged"):
+            return Answer(
+                "fail",
+                bound,
+                "more feature values are exactly the true ones than noise could leave so: they are "
+                "released in the clear",
+                None if bound is None else "lower",
+            )
         if bound is not None and bound > limit:
-            return Answer("fail", bound, "the features have a larger ε than is claimed", "lower")
+            return Answer(
+                "fail",
+                bound,
+                "if their noise is Gaussian, the features have a larger ε than is claimed",
+                "lower",
+            )
+        if drawn is not None and drawn.value <= alpha:
+            return Answer(
+                "inconclusive",
+                bound,
+                "the noise on the features is not drawn as is declared, Gaussian and for each row "
+                "by itself: it has few values, is shared by rows, has another shape, or goes with "
+                "the label",
+                None if bound is None else "lower",
+            )
         if amount.value <= alpha:
             return Answer(
                 "inconclusive",
@@ -300,7 +328,8 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
         reason = "the features have as much noise as is declared"
         return Answer("pass", bound, reason, None if bound is None else "lower")
 
-    seen = tuple(name for name in (FEATURE_CURVE, FEATURE_NOISE) if name in evidence.estimates)
+    names = (FEATURE_CURVE, FEATURE_NOISE, FEATURE_UNCHANGED, FEATURE_DRAWN)
+    seen = tuple(name for name in names if name in evidence.estimates)
     return drafted(test, seen, limit)
 
 

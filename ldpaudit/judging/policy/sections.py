@@ -404,8 +404,10 @@ class ChecksSection(_Section):
         default=None,
         description="Tests noise on the features, where that is claimed. It fails when the "
         "declared σ is too small for the declared ε and δ, or when, with the true features "
-        "(--original), a lower bound of their ε lies above the claim; where there is only less "
-        "noise than declared, which rounding and clipping also bring about, it is inconclusive.",
+        "(--original), a lower bound of their ε lies above the claim or more of their values are "
+        "exactly the true ones than noise leaves so. Where there is only less noise than declared, "
+        "which rounding and clipping also bring about, or noise that is not drawn as declared "
+        "(few values, shared by rows, another shape, along with the label), it is inconclusive.",
     )
     features_reveal_label: RevealSection | None = Field(
         default=None,

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.attacks.scoring import AUC, BALANCED_ACCURACY, score_fold
+from ldpaudit.datasets.declaration import check_true_labels
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import MemoryTable, TableSource, read_whole
 from ldpaudit.datasets.names import called, missing_column, shown_type
@@ -291,9 +292,15 @@ def checked(request: AdviseRequest) -> AdviseRequest:
         if name not in table.names:
             advice = "name the private column: --label COLUMN."
             raise missing_column(name, "label", table.names, advice)
-    if request.truth is not None:
+    if request.truth is None:
+        check_true_labels(table, [parse_label(text).label for text in label], "The table")
+    else:
         truth: Any = open_source(request.truth, None, request.files)
         apart = not set(table.names) <= set(truth.names)
+        refuse(
+            not apart and truth.row_count != table.row_count,
+            "The table of the true labels (--truth) must have as many rows as the release.",
+        )
         claims = [] if declared is None else [one.mechanism for one in declared.labels]
         refuse(
             apart and any(one and traits_of(one.name).features != "unchanged" for one in claims),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from ldpaudit.api import plan_of
 from ldpaudit.audits.interface import Shared
+from ldpaudit.datasets.declaration import check_true_labels
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import (
     MemoryTable,
@@ -116,6 +117,7 @@ def read_tables(
         source = open_table(request.data, request)
         if source.remark and progress is not None:
             progress.remark(f"Read the data as {source.remark}.")
+        check_true_labels(source, [request.label], "The table")
     check_columns(request, {request.label: "label"}, source)
     if request.labels is None and not request.numeric:
         source.read_as_labels([request.label])

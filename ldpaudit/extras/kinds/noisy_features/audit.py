@@ -7,15 +7,18 @@ import numpy as np
 from scipy.stats import chi2
 
 from ldpaudit.audits.interface import Part
-from ldpaudit.doors import AuditContext, Estimate, FloatArray, NoisyFeatures, Note
+from ldpaudit.doors import AuditContext, Estimate, FloatArray, IntArray, NoisyFeatures, Note
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
+from ldpaudit.extras.kinds.noisy_features import drawn
 from ldpaudit.extras.kinds.noisy_features.guesses import PairGuesses, once, pair_guesses
 from ldpaudit.result import Bound
 from ldpaudit.result.stated import (
     FEATURE_CURVE,
+    FEATURE_DRAWN,
     FEATURE_NOISE,
     FEATURE_ONE_RUN,
     FEATURE_POINT,
+    FEATURE_UNCHANGED,
     INDEPENDENT,
 )
 
@@ -43,15 +46,17 @@ def feature_parts(context: AuditContext) -> Iterator[Part]:
     if table.categorical.shape[1] or not table.numeric.shape[1]:
         return
     true, noisy = (one.numeric.astype(np.float64) for one in (original, table))
+    truth = context.release.truth
     rows = np.arange(len(table))
     if context.release.groups is not None:
         rows = np.unique(context.release.groups, return_index=True)[1]
     rows = rows[np.isfinite(np.hstack([true, noisy])[rows]).all(axis=1)]
     if len(rows) < _FEWEST:
         return
-    true, noisy = claim.project(true[rows]), noisy[rows]
+    plain, true, noisy = true[rows], claim.project(true[rows]), noisy[rows]
     kept = once(true, noisy, context.rng("mechanism", "features"))
-    true, noisy = true[kept], noisy[kept]
+    plain, true, noisy = plain[kept], true[kept], noisy[kept]
+    labels = None if truth is None else np.asarray(truth)[rows][kept]
     alpha = 1 - context.plan.confidence
     yield Estimate.upper_bound(
         FEATURE_NOISE,
@@ -64,9 +69,53 @@ def feature_parts(context: AuditContext) -> Iterator[Part]:
         "and of each, are smaller than those of Gaussian noise with the declared σ (χ²)",
         assumptions=(INDEPENDENT,),
     )
+    yield from _drawn(context, claim, (plain, true, noisy), labels)
     found = pair_guesses(true, noisy, claim.sigma, alpha, context.rng("mechanism", "pairs"))
     if found is not None:
         yield from _bounds(claim, found, alpha)
+
+
+def _drawn(
+    context: AuditContext,
+    claim: NoisyFeatures,
+    features: tuple[FloatArray, FloatArray, FloatArray],
+    labels: IntArray | None,
+) -> Iterator[Part]:
+    """Yield p-values: of values in the clear, and of noise that is not drawn as is claimed.
+
+    ``features``: the true ones as they are, those on the ball, and the released ones; (n, p) each.
+    """
+    plain, true, noisy = features
+    in_clear = [drawn.unchanged(one, noisy, claim.sigma) for one in (plain, true)]
+    yield Estimate.upper_bound(
+        FEATURE_UNCHANGED,
+        "Feature values that are exactly the true ones",
+        min(1.0, max(len(in_clear) * min(in_clear), SMALLEST_P_VALUE)),
+        context.plan.confidence,
+        unit="p-value",
+        n=len(true),
+        method="p-value: whether noise of the declared σ leaves so many values of a column where "
+        "they were, by the distance to the next released value (Poisson)",
+        assumptions=(INDEPENDENT,),
+    )
+    noise = noisy - true
+    found = [
+        drawn.repeated(noise, noisy, claim.sigma),
+        drawn.another_shape(noise, noisy),
+        1.0 if labels is None else drawn.goes_with(noise, noisy, labels),
+    ]
+    yield Estimate.upper_bound(
+        FEATURE_DRAWN,
+        "Noise on the features as Gaussian noise is drawn",
+        min(1.0, max(len(found) * min(found), SMALLEST_P_VALUE)),
+        context.plan.confidence,
+        unit="p-value",
+        n=len(true),
+        method="p-value: whether rows have the noise of others, whether it is of another shape "
+        "than Gaussian noise (Kolmogorov–Smirnov), and whether its mean differs by label (F); of "
+        "columns that were neither clipped nor coarsely rounded",
+        assumptions=(INDEPENDENT,),
+    )
 
 
 def too_little(noise: FloatArray, sigma: float) -> float:

@@ -1,6 +1,6 @@
 """What can still be learnt from a release: scores on test rows that no release holds."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -16,9 +16,11 @@ from ldpaudit.doors import (
     clopper_pearson,
     mean_lower,
     mean_upper,
+    percent,
     refuse,
 )
 from ldpaudit.extras.learn.utility.learner import Learner, LossCorrection
+from ldpaudit.extras.learn.utility.outside import rows_inside
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.result import Unit
 
@@ -52,6 +54,9 @@ class Utility:
     """What to compare it with: the best single answer, and the area under the ROC curve or, of a
     model of counts, the Poisson deviance."""
 
+    inside: float = 0.0
+    """The share of test rows that seem to be of the release; 0 where it is small."""
+
     @property
     def constant(self) -> float:
         """What the best single answer reaches on the same test rows."""
@@ -59,10 +64,17 @@ class Utility:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence where the model is no better than the best single answer."""
+        """Sentences where the model is no better than one answer, or test rows are released."""
         score, right = self.estimate.value, self.estimate.id == ACCURACY
         better = score > self.constant if right else score < self.constant
-        return () if better else (_NO_BETTER,)
+        said = () if better else (_NO_BETTER,)
+        if not self.inside:
+            return said
+        return (
+            *said,
+            f"About {percent(self.inside)} of the test rows have the features of a released row: a "
+            "model knows the rows that it was trained on, so the score is too good.",
+        )
 
 
 def utility(
@@ -77,10 +89,12 @@ def utility(
     # the declared range; InsufficientDataError if the test rows have fewer than two different
     # labels.
     if release.numeric is not None:
-        return _of_numbers(release, test, learner, confidence, rng)
+        found = _of_numbers(release, test, learner, confidence, rng)
+        return replace(found, inside=rows_inside(release.features, test.features))
     assert test.labels is not None
     if len(np.unique(test.labels)) < 2:
         raise InsufficientDataError("The test rows must have at least two different labels.")
+    inside = rows_inside(release.features, test.features)
     answers = learner.classes(release, test.features, rng)
     correction, right = answers.correction, answers.codes == test.labels
     count, n = int(right.sum()), len(right)
@@ -103,7 +117,7 @@ def utility(
         _compared(CONSTANT, "Accuracy of the best single answer", constant, n),
         _compared(AUC, "Area under the ROC curve", _auc(test.labels, answers.probability), n),
     )
-    return Utility(estimate, right.astype(np.float64), 1.0, correction, beside)
+    return Utility(estimate, right.astype(np.float64), 1.0, correction, beside, inside)
 
 
 def _compared(name: str, title: str, value: float, n: int, unit: Unit = "proportion") -> Estimate:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from ldpaudit.commands.outputs import check_apart, check_place, lies_in
 from ldpaudit.datasets.as_read import ColumnReader
-from ldpaudit.datasets.declaration import declared_content
+from ldpaudit.datasets.declaration import KeyFileError, check_true_labels, declared_content
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.dialect import Dialect
 from ldpaudit.datasets.formats.locations import check_unchanged, locate, watching
@@ -168,7 +168,10 @@ class PrivatizeSummary(Told):
         yield from (("written", str(place)) for place in written_places(request.output))
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
-        kept = "true labels and the key of the noise" if self.receipt else "true labels"
+        places = () if request.secret is None else written_places(request.secret)
+        beside = places[1:] if self.receipt else ()
+        inside = self.receipt and not beside
+        kept = "true labels and the key of the noise" if inside else "true labels"
         for word, path, what in (
             ("synthetic", request.synthetic_out, sample),
             ("model", request.posterior_out, "(what --public-posterior of an audit is given)"),
@@ -177,6 +180,8 @@ class PrivatizeSummary(Told):
         ):
             if path is not None:
                 yield word, f"{path} {what}"
+        for path in beside:
+            yield "key", f"{path} (of the noise: keep it beside the true labels, never publish it)"
 
 
 @watching()  # Checked before anything is published: a fault after that would be a second draw.
@@ -201,6 +206,7 @@ def _privatized(request: PrivatizeRequest, progress: Progress) -> PrivatizeSumma
     if source.remark:
         progress.remark(f"Read the data as {source.remark}.")
     _check_roles(stated, source)
+    check_true_labels(source, [one.label for one in stated.columns], "The table")
     classes = [one.request.label for one in declared if one.labels.are_classes(one.request)]
     source.read_as_labels(classes)
     source = completed(source, [one.label for one in stated.columns], request.missing)
@@ -254,6 +260,26 @@ def _check_places(request: PrivatizeRequest, stated: StatedRelease) -> None:
                 f"{shown} exists already and is left as it is; --overwrite replaces it, but a "
                 "second draw of the same labels reveals more than one."
             )
+        if target not in (request.secret, *secret) and _holds_key(target):
+            raise OutputError(
+                f"{shown} holds true labels and the key of a release's noise, and is left as it is."
+            )
+
+
+def _holds_key(path: Path) -> bool:
+    """Return whether a file holds the key of a release, which nothing can bring back."""
+    if not path.is_file():
+        return False
+    try:
+        with watching(noted=False):
+            declared = open_table(path).declaration
+        if declared is not None:
+            parse_declaration(declared)
+    except KeyFileError:
+        return True
+    except (LdpAuditError, OSError, pa.ArrowException):
+        return False
+    return False
 
 
 def check_columns(options: DataOptions, roles: dict[str, str], source: TableSource) -> None:

@@ -26,7 +26,9 @@ def audited(scale: float = 1.0, epsilon: float = 4.0, **changes: Any) -> Any:
     flip = rng.random(n) < 0.25
     columns = ["a", "b", "c"]
     original = pd.DataFrame(x, columns=columns)
-    noisy = changes.pop("change", lambda v: v)(x + scale * sigma * rng.normal(size=x.shape))
+    noise = scale * sigma * rng.normal(size=x.shape)
+    noisy = changes.pop("planted", np.add)(x, noise)
+    noisy = changes.pop("change", lambda v: v)(noisy)
     released = pd.DataFrame(noisy, columns=columns)
     released["y"] = np.where(truth != flip, "yes", "no")
     given = {"original": original} if changes.pop("known", True) else {}

@@ -34,7 +34,7 @@ def spied(table, words):
 
 def test_no_metadata_comes_through(tmp_path):
     table = pa.Table.from_pandas(frame().set_index("count"))
-    claim = {"version": 1, "label": "label", "mechanism": {"name": "unknown"}}
+    claim = {"version": 1, "label": "count", "mechanism": {"name": "unknown"}}
     words = {b"huggingface": b"qzsecretkx", b"ldpaudit": json.dumps(claim).encode()}
     pq.write_table(spied(table, words), tmp_path / "d.parquet")
     output = release(tmp_path / "d.parquet")

@@ -1,0 +1,26 @@
+"""Whether test rows are of the release: a model knows the rows that it was trained on."""
+
+import numpy as np
+
+from ldpaudit.doors import FeatureTable, InputError
+from ldpaudit.models.counts import hash_rows
+
+_MOST, _NOTED = 0.5, 0.05
+
+
+def rows_inside(release: FeatureTable, test: FeatureTable) -> float:
+    """Return the share of test rows that are the release's, beyond what chance makes alike.
+
+    Rows of different people may have equal features. How often that happens is how often rows of
+    the release have a twin in it. InputError where most test rows are the release's.
+    """
+    own, theirs = hash_rows(release), hash_rows(test)
+    _, place, counts = np.unique(own, return_inverse=True, return_counts=True)
+    by_chance = float(np.mean(counts[place] > 1))
+    share = float(np.isin(theirs, own).mean()) - by_chance
+    if share > _MOST:
+        raise InputError(
+            "The test rows must be in no release: most of them have the features of a released "
+            "row. Give rows of other people, with their true labels."
+        )
+    return share if share > _NOTED else 0.0
