@@ -35,6 +35,7 @@ SETTINGS = """
 
 [tool.mutmut]
 source_paths = ["ldpaudit"]
+process_isolation = "forkserver"
 only_mutate = {files}
 also_copy = ["README.md", "CONTRIBUTING.md", "docs", "benchmarks", "examples"]
 pytest_add_cli_args = [
@@ -157,10 +158,7 @@ def changes_more_than_a_text(name: str) -> bool:
 
 
 def found_by_chance() -> set[str]:
-    """Return the faults that only a test found which fails without any fault when run again.
-
-    mutmut tries every fault in a process in which the tests have run before.
-    """
+    """Return the faults that only a test found which fails without any fault when run again."""
     if not (COPY / faulty_copies.KILLERS.name).exists():
         return set()
     lines = (COPY / faulty_copies.KILLERS.name).read_text().splitlines()

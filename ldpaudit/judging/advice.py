@@ -54,7 +54,7 @@ OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 """The checks that only a fault in the release code fails, or chance."""
 _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
-_RARE, _MOST_ROWS_ADVISED = 0.01, 1e9
+_RARE, _CERTAIN, _MOST_ROWS_ADVISED = 0.01, 1e-6, 1e9
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
 
@@ -141,19 +141,30 @@ def _to_decide(case: Case, facts: Mapping[str, Any], grave: Sequence[Check]) -> 
     circumstances = case.circumstances
     if circumstances.stopped:
         yield TEXTS["to_the_end"]
-    for check in grave:
-        if check.verdict == "inconclusive" and not circumstances.stopped:
+    unclear = [check for check in grave if check.verdict == "inconclusive"]
+    warned = [check for check in grave if check.level == "warn"]
+    # More rows of a release that is not as declared would help nobody.
+    certain = [check for check in warned if check.verdict == "fail" and _is_certain(check)]
+    if any(facts_about(case, check).get("weak") for check in unclear):
+        for check in certain:
+            yield next(said(case, facts, check))
+        warned = [check for check in warned if check not in certain]
+    for check in unclear:
+        if not circumstances.stopped:
             yield from said(case, facts, check)
     if circumstances.holds_truth:
         yield TEXTS["without_truth"]
-    warned = [check for check in grave if check.level == "warn"]
     for check in warned:
         step = next(said(case, facts, check))
         if check.p_value is not None and check.may_be_chance:
             step += f" {TEXTS['may_be_chance'].format(one_in=one_in(check.p_value))}"
         yield step
-    if any(check.id != "private-columns" for check in warned):
+    if any(check.id != "private-columns" for check in (*certain, *warned)):
         yield TEXTS["accepted"]
+
+
+def _is_certain(check: Check) -> bool:
+    return check.id in CLAIM_CHECKS and check.p_value is not None and check.p_value <= _CERTAIN
 
 
 def said(case: Case, facts: Mapping[str, Any], check: Check) -> Iterator[str]:

@@ -48,9 +48,10 @@ COLUMNS_IN_DOUBT = (
     "from released labels, which reveals nothing"
 )
 _SELECTED = (
-    "the counts fit the claim only with the shares of released labels changed, as if rows had been "
-    "left out or repeated because of their released label, or some labels overwritten. That "
-    "reveals nothing more of the true ones, but the file is not as declared"
+    "the counts fit the claim only with the shares of released labels changed: as if rows had been "
+    "left out or repeated because of their released label, or labels overwritten, which reveals "
+    "nothing more of the true ones; or as if noise had been drawn again until the label suited, "
+    "which does"
 )
 _CHANGED = "some released labels follow from {by}, whatever the true ones are: {readings}"
 _OVERWRITTEN = (
