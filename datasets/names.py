@@ -77,6 +77,8 @@ def column_of(name: str, private: Collection[str]) -> Iterator[None]:
 
 def shown_type(kind: pa.DataType) -> str:
     """Return a type in a word or two; one that has fields has names, so they are left out."""
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return "text"
     nested = pa.types.is_nested(kind) or isinstance(kind, pa.BaseExtensionType)
     words = ("list", "struct", "map", "union")
     return next((w for w in words if w in str(kind)[:20]), "nested") if nested else str(kind)[:60]
@@ -195,6 +197,12 @@ def check_unique(names: Sequence[str]) -> None:
     repeated = {name for name, count in Counter(names).items() if count > 1}
     if repeated:
         places = [str(place) for place, name in enumerate(names, start=1) if name in repeated]
+        named = [name for name in names if name.strip()]
+        if len(names) > 2 and len(named) == 1:
+            raise InputError(
+                f"The first line must name the columns, and names one of {len(names)} only: delete "
+                "titles and comments above the names."
+            )
         more = f" and {len(places) - _MOST_NAMES} more" if len(places) > _MOST_NAMES else ""
         nameless = " have no name" if not any(map(str.strip, repeated)) else " do not"
         raise InputError(

@@ -121,7 +121,8 @@ def test_only_western_words_are_taken_for_western_text(encoding, tmp_path):
 def test_columns_without_a_name_of_their_own_are_told_by_their_places(tmp_path):
     for header, words in {
         "a,b,a,label": "columns 1, 3 do not",
-        "Release of 2026,,,": "columns 2, 3, 4 have no name",
+        "Release of 2026,,,": "names one of 4 only: delete titles",
+        "a,b,,": "columns 3, 4 have no name",
         "a,,,a": "columns 1, 2, 3, 4 do not",
     }.items():
         (tmp_path / "t.csv").write_text(header + "\n" + "1,2,3,4\n" * 9)

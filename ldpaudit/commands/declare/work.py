@@ -150,6 +150,11 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
         raise OutputError(
             f"{quoted(table.name)} declares something else already; --overwrite replaces it."
         )
+    if present is not None and present.receipt:
+        progress.remark(
+            "The receipt goes with the declaration that is replaced: ldpaudit verify can no longer "
+            "prove this release."
+        )
     return _written(table, declared)
 
 

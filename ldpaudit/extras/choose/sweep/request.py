@@ -53,8 +53,13 @@ def _values(parameter: str, text: str) -> list[float]:
         low, high, n = float(ends[0]), float(ends[1]), int(ends[2])
     except (ValueError, IndexError):
         raise malformed from None
-    if len(ends) > 3 or not -math.inf < low <= high < math.inf or not 0 <= n <= MOST_VALUES:
+    if len(ends) > 3 or not (math.isfinite(low) and math.isfinite(high)) or n < 0:
         raise malformed
+    refuse(low > high, f"The grid --{parameter} LO:HI:N must begin with its lowest value.")
+    refuse(
+        n > MOST_VALUES,
+        f"The grid --{parameter} must hold 1 to {MOST_VALUES} different values. Got {n}.",
+    )
     # Rounded so that a value is written as a person would write it.
     return [round(low + (high - low) * i / max(n - 1, 1), _DIGITS) for i in range(n)]
 

@@ -79,6 +79,7 @@ from ldpaudit.work.memory import size_of
 
 _LARGE_EPSILON: Final = 5.0
 # For each label; with fewer at ε = 1 an excess of 0.5 is hardly ever found.
+_FEW_OF_A_LABEL: Final = 5
 _FEW_ROWS: Final = 200
 # The part of the memory that the text of one block may take: its cells take some times that.
 _BLOCK_SHARE: Final = 32
@@ -601,6 +602,14 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
             yield (
                 f"{about}With ε = {epsilon:.6g} the mechanism hides little{share}. Give a smaller "
                 "--epsilon."
+            )
+        few = int((one.survey.counts < _FEW_OF_A_LABEL).sum()) if one.survey.from_data else 0
+        if few:
+            stand = "1 label stands" if few == 1 else f"{few} labels each stand"
+            yield (
+                f"{about}{stand} in fewer than {_FEW_OF_A_LABEL} rows, and the release declares "
+                "every label by name. Where that is a row of totals, a mark of a missing value or "
+                "a misspelling, correct it, or name the labels with --classes."
             )
         for alike in nearly_alike(() if channel is None else channel.classes):
             yield (

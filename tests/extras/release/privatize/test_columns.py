@@ -576,3 +576,11 @@ def test_a_stratum_without_rows_is_said(here):
     request = PrivatizeRequest("data.parquet", Path("r.parquet"), plan=plan)
     (warning,) = privatize(request).warnings
     assert "1 of 4 strata" in warning
+
+
+def test_labels_of_few_rows_are_pointed_out(tmp_path):
+    true = table().to_pandas()
+    true.loc[0, "label"] = "600"
+    (warning,) = released(pa.Table.from_pandas(true, preserve_index=False), tmp_path)
+    assert "1 label stands in fewer than 5 rows" in warning
+    assert "600" not in warning
