@@ -111,6 +111,26 @@ def geometric_cdf(epsilon: float, places: np.ndarray[Any, Any]) -> list[float]:
     return [float(pmf[whole <= at].sum()) for at in places]
 
 
+def xxh32_of(text: str, seed: int) -> int:
+    """Return XXH32 of at most 15 bytes by its specification, one step after the other."""
+    primes = (2654435761, 2246822519, 3266489917, 668265263, 374761393)
+    data, word = text.encode(), (1 << 32) - 1
+
+    def turned(value: int, bits: int) -> int:
+        return ((value << bits) | (value >> (32 - bits))) & word
+
+    state = (seed + primes[4] + len(data)) & word
+    while len(data) >= 4:
+        lane = data[0] | data[1] << 8 | data[2] << 16 | data[3] << 24
+        state = turned((state + lane * primes[2]) & word, 17) * primes[3] & word
+        data = data[4:]
+    for byte in data:
+        state = turned((state + byte * primes[4]) & word, 11) * primes[0] & word
+    state = (state ^ state >> 15) * primes[1] & word
+    state = (state ^ state >> 13) * primes[2] & word
+    return state ^ state >> 16
+
+
 def rows() -> Iterator[Row]:
     yield (
         "log ratios",
@@ -126,6 +146,10 @@ def rows() -> Iterator[Row]:
     for epsilon in (0.5, 1.0, 4.0):
         found = pytest.approx(least_variance(epsilon), abs=1e-4)
         yield "threshold", lambda e=epsilon: best_threshold(e), found
+    for text in ("abcd", "abcdefg", "no answer", "straße, 12345"):
+        for seed in (0, 1, 0xFFFFFFFF):
+            seeds = np.array([seed], np.uint32)
+            yield "xxh32", lambda t=text, s=seeds: int(xxh32(t, s)[0]), xxh32_of(text, seed)
     for text, digest in (("", 0x02CC5D05), ("a", 0x550D7456), ("abc", 0x32D153FF)):
         yield "xxh32", lambda t=text: int(xxh32(t, np.zeros(1, np.uint32))[0]), digest
     yield "codes", lambda: HALF.codes([0.0, 1.0 + 0.4e-6, 10.0]).tolist(), [0, 2, 20]

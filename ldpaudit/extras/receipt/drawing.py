@@ -297,9 +297,10 @@ def _rounded(
 
 
 def _equal_outputs(outputs: tuple[Label, ...], values: FloatArray) -> IntArray:
+    """Return the place of the output that each value equals but for rounding, −1 without one."""
     points = np.asarray(outputs, dtype=np.float64)
     order = np.argsort(points, kind="stable")
-    places = np.clip(np.searchsorted(points[order], values), 0, len(points) - 1)
-    found = order[places]
+    middles = (points[order][1:] + points[order][:-1]) / 2
+    found = order[np.searchsorted(middles, values)]
     same = np.abs(points[found] - values) <= _SAME * np.maximum(1, np.abs(values))
     return np.where(same, found, -1).astype(np.int32)

@@ -306,7 +306,9 @@ def test_one_claim_for_all():
 @EXTRAS
 def test_joint_mechanisms():
     joint = ("--label", "a", "--label", "b", "--joint", "rs-fd", "--epsilon", "1", "--overwrite")
-    assert "random sampling" in declare("t.csv", *joint)[1]
+    said = declare("t.csv", *joint)[1]
+    assert "random sampling" in said
+    assert said.count(": seen alone: ") == 2
     assert content("t.csv")["mechanism"] == {
         **{"name": "rs-fd", "epsilon": 1.0},
         "domains": [["no", "yes"], [1, 2, 3]],

@@ -361,3 +361,19 @@ def test_true_labels_that_reveal_nothing_are_said_without_a_claim(tmp_path):
 def test_the_form_has_the_version_that_the_command_states():
     assert COMPARE.stored is not None
     assert COMPARE.stored().model_fields["schema_version"].default == COMPARE.schema_version
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_labels_of_other_values_are_of_other_data(same, tmp_path):
+    rng = np.random.default_rng(2)
+    x, truth = rng.normal(size=300), rng.integers(0, 2, 300).astype(np.int32)
+    for name, classes in (("one", ("no", "yes")), ("two", ("no", "yes" if same else "si"))):
+        claim = RandomizedResponse.from_epsilon(classes, 1.0)
+        label = np.array(classes)[claim.sample(truth, rng)]
+        pd.DataFrame({"x": x, "label": label}).to_csv(tmp_path / f"{name}.csv", index=False)
+    words = (tmp_path / "one.csv", tmp_path / "two.csv", "--mechanism", "rr", "--epsilon", "1")
+    if same:
+        assert called("compare", *words, "--only", "mechanism")[0] == 0
+    else:
+        line = refused("compare", *words, "--only", "mechanism")
+        assert "differs from one.csv in the values of the label" in line

@@ -325,6 +325,7 @@ def test_less_noise_is_learnt_from_better_and_attacked_better(tmp_path):
     near = comparison.difference("numeric.best.within_10")
     assert near.paired
     assert near.low > 0
+    assert (attack.unit, near.unit) == ("squared label units", "proportion")
     groups = comparison.difference("numeric.best.bin_accuracy")
     assert not groups.paired
     assert attack.high < 0
