@@ -347,6 +347,28 @@ def test_names_that_are_no_row_for_certain(names):
     assert isinstance(found, Header) is HEADERS[names]
 
 
+@pytest.mark.parametrize(
+    ("names", "taken"),
+    [
+        (("0", "1"), True),
+        (("1", "2", "3"), True),
+        (("2019", "2020", "2021"), True),
+        (("60", "40", "20"), False),
+        (("3", "2", "1"), True),
+        (("5", "6"), False),
+        (("1", "40", "41"), False),
+    ],
+)
+def test_names_that_count_are_no_row(names, taken):
+    """Though each would be at home among the cells of its column."""
+    columns = [[str(int(name) + step) for step in (-1, 0, 1, 2)] for name in names]
+    if taken:
+        assert header_of(names, columns, "t.csv") == names
+    else:
+        with pytest.raises(InputError, match="looks like a row"):
+            header_of(names, columns, "t.csv")
+
+
 def test_the_first_row_of_a_file_without_names_is_not_told():
     said = str(missing_column("Oslo", "label", ["41", "Osl", "1,5"]))
     assert said.endswith("among the 3 columns; does the file's first line name its columns?")
