@@ -1,6 +1,6 @@
 """How often something goes wrong, and how many draws it takes to know."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,25 +11,26 @@ FALSE_ALARM = 1e-5
 LOOKS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 
 
-def check_level(missed: Callable[[int], Any], draws: int, alpha: float) -> int:
+def check_level(missed: Callable[[int], Any], draws: int, alpha: float | Sequence[float]) -> int:
     """Check that something goes wrong with probability ``alpha`` at most; return the draws made.
 
     ``missed`` takes the number of a draw and says whether it went wrong, or for several things
-    whether each did. It ends before all draws where so few went wrong that the rate which all
+    whether each did, where there may be an ``alpha`` for each. It ends before all draws where so few went wrong that the rate which all
     draws would find in 99 of 100 cases is excluded, with an error of 1e-5. A false alarm has
     probability 1e-5.
     """
-    worst = found_surely(draws, alpha)
-    went_wrong: Any = 0
+    levels = np.atleast_1d(alpha)
+    worst = np.array([found_surely(draws, float(level)) for level in levels])
+    went_wrong: Any = np.zeros(1, dtype=int)
     done = 0
     for look in LOOKS:
         now = round(draws * look)
         for number in range(done, now):
-            went_wrong = went_wrong + np.asarray(missed(number), dtype=int)
+            went_wrong = went_wrong + np.atleast_1d(missed(number)).astype(int)
         done = now
-        most = int(np.max(went_wrong))
-        assert most <= most_by_chance(done, alpha), f"{most} of {done} at {alpha:.3g}"
-        if binom.cdf(most, done, worst) < FALSE_ALARM:
+        most = np.array([most_by_chance(done, float(level)) for level in levels])
+        assert (went_wrong <= most).all(), f"{went_wrong.tolist()} of {done} at {levels.tolist()}"
+        if (binom.cdf(went_wrong, done, worst) < FALSE_ALARM).all():
             break
     return done
 

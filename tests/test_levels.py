@@ -37,3 +37,10 @@ def test_what_never_goes_wrong_takes_few_draws():
 def test_each_of_several_things_is_looked_at():
     with pytest.raises(AssertionError, match=r" of "):
         check_level(lambda number: (False, number % 2), 200, 0.1)
+
+
+def test_each_of_several_things_may_have_a_level_of_its_own():
+    rng = np.random.default_rng(0)
+    check_level(lambda _: rng.random() <= np.array([0.01, 0.2]), 400, (0.01, 0.2))
+    with pytest.raises(AssertionError, match=r" of "):
+        check_level(lambda _: rng.random() <= np.array([0.2, 0.2]), 400, (0.01, 0.2))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from estimators.worlds import Rng, allowed
+from levels import check_level
 from worlds import feature_table
 
 from ldpaudit.estimators import whiteness
@@ -72,12 +73,13 @@ WORLDS = [
 
 
 def too_often(world: tuple[int, int, float, bool], runs: int) -> None:
-    """Compare how often p ≤ α with α: each comparison fails by chance once in 1e5."""
-    found = np.array(
-        [honest(*world, np.random.default_rng([s, *map(int, world)])) for s in range(runs)]
-    )
-    for alpha in LEVELS:
-        assert np.sum(found <= alpha) <= allowed(runs, alpha)
+    """Compare how often p ≤ α with α."""
+
+    def refuted(seed: int) -> np.ndarray:
+        rng = np.random.default_rng([seed, *map(int, world)])
+        return honest(*world, rng) <= np.array(LEVELS)
+
+    check_level(refuted, runs, LEVELS)
 
 
 @pytest.mark.parametrize("world", WORLDS[::5], ids=str)
@@ -427,9 +429,10 @@ def test_a_model_of_white_noise_gains_nothing() -> None:
 
 @pytest.mark.validate
 def test_p_values_of_a_model_are_valid() -> None:
-    found = np.array([p_value(learnt(np.random.default_rng(s), False, 600)) for s in range(600)])
-    for alpha in LEVELS:
-        assert np.sum(found <= alpha) <= allowed(600, alpha)
+    def refuted(seed: int) -> np.ndarray:
+        return p_value(learnt(np.random.default_rng(seed), False, 600)) <= np.array(LEVELS)
+
+    check_level(refuted, 600, LEVELS)
 
 
 def test_cross_fitted_chances_are_those_of_features_and_stratum() -> None:
