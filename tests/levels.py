@@ -15,9 +15,9 @@ def check_level(missed: Callable[[int], Any], draws: int, alpha: float | Sequenc
     """Check that something goes wrong with probability ``alpha`` at most; return the draws made.
 
     ``missed`` takes the number of a draw and says whether it went wrong, or for several things
-    whether each did, where there may be an ``alpha`` for each. It ends before all draws where so few went wrong that the rate which all
-    draws would find in 99 of 100 cases is excluded, with an error of 1e-5. A false alarm has
-    probability 1e-5.
+    whether each did, where there may be an ``alpha`` for each. It ends before all draws where so
+    few went wrong that the rate which all draws would find in 99 of 100 cases is excluded, with
+    an error of 1e-5. A false alarm has probability 1e-5.
     """
     levels = np.atleast_1d(alpha)
     worst = np.array([found_surely(draws, float(level)) for level in levels])
@@ -29,8 +29,8 @@ def check_level(missed: Callable[[int], Any], draws: int, alpha: float | Sequenc
             went_wrong = went_wrong + np.atleast_1d(missed(number)).astype(int)
         done = now
         most = np.array([most_by_chance(done, float(level)) for level in levels])
-        assert (went_wrong <= most).all(), f"{went_wrong.tolist()} of {done} at {levels.tolist()}"
-        if (binom.cdf(went_wrong, done, worst) < FALSE_ALARM).all():
+        assert np.all(went_wrong <= most), f"{went_wrong.tolist()} of {done} at {levels.tolist()}"
+        if np.all(binom.cdf(went_wrong, done, worst) < FALSE_ALARM):
             break
     return done
 
