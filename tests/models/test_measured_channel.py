@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from ldpaudit.models.counts import _products, measured_channel
+from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.models.counts import _products, clean_prior, measured_channel
 
 TRUTH = np.array([0, 0, 0, 1, 1, 1, 1, 1], dtype=np.int32)
 RELEASED = np.array([0, 0, 1, 1, 1, 1, 1, 2], dtype=np.int32)
@@ -31,3 +32,15 @@ def test_a_channel_of_many_labels_is_multiplied_like_any_other(k):
     forth, back = _products(channel)
     assert forth(rows) == pytest.approx(rows @ channel)
     assert back(3 * rows) == pytest.approx(3 * rows @ channel.T)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_class_shares_that_noise_explains_are_the_uniform_ones(epsilon):
+    channel = RandomizedResponse.from_epsilon((0, 1), epsilon).channel.matrix
+    even = np.repeat([0, 1], [504, 496]).astype(np.int32)
+    assert clean_prior(even, channel) == pytest.approx([0.5, 0.5], abs=1e-9)
+
+
+def test_without_noise_class_shares_are_those_of_the_labels():
+    released = np.repeat([0, 1], [504, 496]).astype(np.int32)
+    assert clean_prior(released, np.eye(2)) == pytest.approx([0.504, 0.496], abs=1e-5)

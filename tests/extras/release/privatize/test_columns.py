@@ -143,6 +143,14 @@ def test_labels_that_differ_in_spelling_are_warned_of(tmp_path):
 
 
 @pytest.mark.scanned
+def test_several_columns_of_one_kind_are_warned_of_together(tmp_path):
+    dates = pd.date_range("2019-01-01", periods=N).date
+    (warning,) = released(table(born=dates, came=dates[::-1]), tmp_path)
+    assert warning.startswith("Of the columns 4, 5, each holds exact dates")
+    assert "Leave them out with --drop" in warning
+
+
+@pytest.mark.scanned
 @pytest.mark.parametrize("case", WARNED)
 def test_what_may_give_people_away_is_warned_of(case, tmp_path):
     values, words = WARNED[case]
