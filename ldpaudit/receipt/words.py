@@ -97,17 +97,21 @@ def _all(replay: Replay) -> str:
 
 def _of_part(replay: Replay) -> str:
     """Return what is said of a release whose kept rows are all as drawn."""
-    kept, changes = replay.kept - replay.repeated, list[str]()
-    for count, one, many in (
-        (replay.left_out, "row was left out", "rows were left out"),
-        (replay.added, "row was added", "rows were added"),
-        (replay.doubled, "row was doubled", "rows were doubled"),
-    ):
-        if count:
-            changes.append(f"{count:,} {one if count == 1 else many} after the noise")
+    kept = replay.kept - replay.repeated
+    changes = [f"{change} after the noise" for change in _rows_changed(replay)]
     if replay.repeated:
         changes.append(f"{replay.repeated:,} rows repeat answers of an earlier release")
     return f"{kept:,} of {replay.rows:,} rows are what {_DRAWS}; {' and '.join(changes)}"
+
+
+def _rows_changed(replay: Replay) -> list[str]:
+    """Return how many rows were left out, added and doubled, each in a few words."""
+    changes = (
+        (replay.left_out, "row was left out", "rows were left out"),
+        (replay.added, "row was added", "rows were added"),
+        (replay.doubled, "row was doubled", "rows were doubled"),
+    )
+    return [f"{n:,} {one if n == 1 else many}" for n, one, many in changes if n]
 
 
 def _of_changes(replay: Replay) -> str:
@@ -116,7 +120,8 @@ def _of_changes(replay: Replay) -> str:
             "the released labels are those that were drawn, but in another order; with an id in "
             "both files (privatize --id) rows are matched"
         )
-    found = []
+    # Where the true labels are others, what differs need not be the release.
+    found = [] if replay.sealed else [_lowered(OTHER_TRUTH)]
     for one in replay.columns:
         if not one.changed:
             continue
@@ -125,10 +130,10 @@ def _of_changes(replay: Replay) -> str:
         rest = len(one.classes) - _CLASSES_NAMED
         some += [f"{rest} more"] if rest > 0 else []
         classes = f", now {', '.join(some)}" if some else ""
-        were = "label was" if one.changed == 1 else "labels were"
+        were = "was" if one.changed == 1 else "were"
         are = "is" if one.true == 1 else "are"
         found.append(
-            f"{one.changed:,} of {one.rows:,} released {were} changed after the noise{where}"
+            f"{one.changed:,} of {one.rows:,} released labels {were} changed after the noise{where}"
             f"{classes}: {one.true:,} of them {are} true, where {one.drawn_true:,} of those that "
             "were drawn had been"
         )
@@ -137,11 +142,4 @@ def _of_changes(replay: Replay) -> str:
         found.append(
             f"the features of {changed:,} of {rows:,} synthetic rows are not those that were drawn"
         )
-    if not replay.sealed:
-        found.append(_lowered(OTHER_TRUTH))
-    if replay.left_out or replay.added or replay.doubled:
-        found.append(
-            f"{replay.left_out:,} rows were left out, {replay.added:,} added and "
-            f"{replay.doubled:,} doubled"
-        )
-    return "; ".join(found)
+    return "; ".join([*found, *_rows_changed(replay)])
