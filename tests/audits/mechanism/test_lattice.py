@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
+from ldpaudit.estimators.epsilon.lattice import lattice_evidence
 from ldpaudit.mechanisms import LabelRange, Mechanism
 from ldpaudit.mechanisms.noise import Laplace, RangeFamily, Staircase
 from ldpaudit.result import AuditResult
@@ -32,3 +33,18 @@ def test_noise_with_few_values_is_warned_of() -> None:
     truth = rng.integers(0, 11, 4000).astype(float)
     result = audited(claim, truth + rng.choice(rng.laplace(0, 10, 1024), 4000), truth)
     assert [note for note in result.notes if "few values" in note.text]
+
+
+def test_the_bound_from_digits_is_at_its_share_of_the_error() -> None:
+    """Cents to which whole noise was added: the digits tell labels apart."""
+    rng, claim = np.random.default_rng(3), Laplace(RANGE, 1.0)
+    truth = np.round(rng.uniform(0, 10, 1_000), 2)
+    released = truth + np.rint(rng.laplace(0, 10, 1_000))
+    result = audited(claim, released, truth)
+    found = result.estimate("mechanism.lattice_epsilon_lower")
+    evidence = lattice_evidence(truth, released, np.random.default_rng(0))
+    assert evidence is not None
+    # Which digits and which half are chosen at random, so the bound is only near another draw's.
+    bounds = [evidence.bounds.bound(0.05 * share).epsilon for share in (0.02, 1.0)]
+    assert found.value == pytest.approx(bounds[0], abs=0.3)
+    assert bounds[1] - bounds[0] > 0.6
