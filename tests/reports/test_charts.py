@@ -123,6 +123,16 @@ def test_histogram_areas_are_shares_where_it_can_be_drawn(edges, counts, shares)
     assert figure is None or figure.table.rows[0][:2] == ("−∞", "0")
 
 
+@pytest.mark.parametrize(("mean", "drawn"), [(0.0, True), (0.5, True), (2.0, True), (2.5, False)])
+def test_a_mean_inside_of_a_histogram_is_a_rule_in_it(build, mean, drawn):
+    histogram = Histogram(id="a.b", kind="estimated", edges=(0, 1, 2), counts=(10, 20))
+    number = Estimate(id="a.mean", kind="estimated", value=mean, unit="nats")
+    printer = Printer(build("pass"))
+    without = histogram_figure(histogram, [], "title")
+    found = histogram_figure(histogram, [printer.quantity(number)], "title")
+    assert (found.drawing.wide != without.drawing.wide) is drawn
+
+
 def test_numbers_a_hundred_times_apart_stand_on_a_logarithmic_axis():
     """A bar beyond the others would hide them, and a cut one would be an untrue picture."""
     assert not charts.far_apart([1.0, 99.0])
