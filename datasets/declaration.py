@@ -25,8 +25,8 @@ commitment to the key of its noise; none of them is part of the claim.
 
 import json
 import math
-from contextlib import suppress
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -53,6 +53,7 @@ _ROUNDING: Final = 1e-12
 _INVALID: Final = (
     "The file's declaration must be valid JSON (key 'ldpaudit', or FILE.ldpaudit.json)."
 )
+
 
 # Gives for a joint mechanism the exact claim about each of its columns alone.
 class KeyFileError(InputError):

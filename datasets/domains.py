@@ -290,7 +290,9 @@ def read_numbers(column: pa.ChunkedArray, role: str) -> FloatArray:
     values = np.asarray(numbers.to_numpy(), dtype=np.float64)
     infinite = int(np.isinf(values).sum())
     if infinite:
-        raise InputError(f"A {role} label must be finite; it is infinite in {infinite:,} of {len(values):,}.")
+        raise InputError(
+            f"A {role} label must be finite; it is infinite in {infinite:,} of {len(values):,}."
+        )
     return values
 
 

@@ -207,7 +207,9 @@ def _plain(column: pa.ChunkedArray, role: str) -> pa.ChunkedArray:
             column = column.cast(pa.float32())
         infinite = pc.sum(pc.is_inf(column)).as_py() or 0
         if infinite:
-            raise InputError(f"A {role} label must be finite; it is infinite in {infinite:,} of {len(column):,}.")
+            raise InputError(
+                f"A {role} label must be finite; it is infinite in {infinite:,} of {len(column):,}."
+            )
         column = pc.if_else(pc.is_nan(column), None, column)
         column = pc.add(column, pa.scalar(0, column.type))  # turns -0.0 into 0.0
     elif not is_any(column.type, "boolean", "integer", "decimal", "null"):

@@ -90,8 +90,8 @@ def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:
         raise InputError("A declaration of several files is written into them; leave out -o.")
     if _kind(output) != _kind(sources[0]):
         raise OutputError(
-            f"The file is copied as it is, so the name of {quoted(output.name)} must end as that of "
-            f"{quoted(table.name)} does."
+            f"The file is copied as it is, so the name of {quoted(output.name)} must end as that "
+            f"of {quoted(table.name)} does."
         )
     return (output,) if inside else (output, sidecar(output))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-PLACE = "LDPAUDIT_FAULTY_COPY"
-"""The variable that says where the copy is."""
+PLACE = "FAULTY_COPY"
+"""The variable that says where the copy is: one that begins with LDPAUDIT_ would be remarked on."""
 _COPY = Path(os.environ.get(PLACE, ""))
 LEFT_OUT = _COPY / "left_out.txt"
 KILLERS = _COPY / "killers.txt"

@@ -1,9 +1,9 @@
 """What a file holds by its first bytes, for one whose name promises something else."""
 
 import contextlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Final
 
 from ldpaudit.datasets.formats.locations import (
@@ -93,12 +93,16 @@ def _mismatch(location: Location) -> str | None:
     try:
         with location.open(location.paths[0]) as stream:
             start = bytes(stream.read(_LOOKED_AT))
-    except Exception:  # noqa: BLE001 - a file system's own errors; the first error is reported.
+    except Exception:
         return None
     for kind in _KINDS:
         if start.startswith(kind.start):
-            return None if path.endswith(kind.endings) else f"is {kind.words}, whatever its name says: {kind.advice}"
-    packed = os.path.splitext(path)[1]
+            return (
+                None
+                if path.endswith(kind.endings)
+                else f"is {kind.words}, whatever its name says: {kind.advice}"
+            )
+    packed = PurePosixPath(path).suffix
     if not _is_text(start) or path.endswith(_TEXT_NAMES):
         return None
     if packed in PACKED:

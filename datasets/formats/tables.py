@@ -274,7 +274,9 @@ def check_complete(missing: int, rows: int, what: str) -> None:
         ways = " Leave these rows out of release and truth, or give them a label of their own: "
         ways += "privatize --missing drop or class, with --secret."
         more = ways if what == "a true label" else ""
-        raise InputError(f"Every row must have {what}; it is missing in {missing:,} of {rows:,}.{more}")
+        raise InputError(
+            f"Every row must have {what}; it is missing in {missing:,} of {rows:,}.{more}"
+        )
 
 
 # The key of the declaration in the schema metadata of a Parquet file or an Arrow table.
