@@ -88,7 +88,8 @@ def declared_places(table: Any, output: Path | None) -> tuple[Path, ...]:
         return sources if inside else tuple(map(sidecar, sources))
     if len(sources) > 1:
         raise InputError("A declaration of several files is written into them; leave out -o.")
-    if _kind(output) != _kind(sources[0]):
+    special = os.path.lexists(output) and not output.is_file()  # Its own fault is said instead.
+    if not special and _kind(output) != _kind(sources[0]):
         raise OutputError(
             f"The file is copied as it is, so the name of {quoted(output.name)} must end as that "
             f"of {quoted(table.name)} does."

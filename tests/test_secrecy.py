@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from other_rows import other_rows
 from processes import called
 
 import ldpaudit
@@ -103,6 +104,7 @@ def house(tmp_path_factory):
     true = pq.read_table(data.truth)[data.label]
     true = numeric.drop_columns([data.label]).append_column(data.label, true)
     pq.write_table(true.replace_schema_metadata({}), data.folder / "true.parquet")
+    other_rows(data.folder / "true.parquet", data.label)
     result = ldpaudit.audit(numeric, truth=true[data.label], only=("mechanism",))
     (data.folder / "stored.json").write_text(result.to_json())
     return data
@@ -118,6 +120,7 @@ def every_command(data, out):
     """Return commands of each kind in each of their formats; what they release is no output."""
     folder, label = data.folder, ("--label", data.label)
     numeric, true = folder / "numeric.parquet", folder / "true.parquet"
+    others = folder / "others-true.parquet"
     both = ("--json", out / "a.json", "--html", out / "a.html")
     formats = [word for name in FORMATS for word in (f"--{name}", out / f"a.{name}")]
     secret = ("-o", folder / "new.parquet", "--secret", folder / "aside.parquet", "--overwrite")
@@ -129,7 +132,14 @@ def every_command(data, out):
         "sweep": ("sweep", true, *label, *RR, *FAST[:2], *HERE, "--test-share", "0.2", *both),
         "sweep --out": ("sweep", true, *label, *RR, *FAST[:2], *HERE, "--out", out / "kept", *both),
         "advise": ("advise", true, *label, *advice),
-        "learn": ("learn", numeric, "--test", true, "--json", out / "a.json"),
+        "learn": (
+            "learn",
+            numeric,
+            "--test",
+            folder / "others-true.parquet",
+            "--json",
+            out / "a.json",
+        ),
         "privatize": ("privatize", true, *label, *RR, *secret),
         "declare": ("declare", numeric),
         "compose": ("mechanism", "compose", numeric, numeric, "--json", out / "a.json"),

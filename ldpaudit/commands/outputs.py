@@ -9,7 +9,6 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Self
 
-from ldpaudit.datasets.formats.locations import SIDECAR
 from ldpaudit.errors import InputError, OutputError, quoted
 from ldpaudit.options import Option
 from ldpaudit.terminal import say
@@ -246,6 +245,8 @@ def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) ->
             raise OutputError(
                 f"{quoted(one.name)} is asked for twice; the outputs must be two files."
             )
+    from ldpaudit.datasets.formats.locations import SIDECAR  # Help must not wait for it.
+
     read = [Path(path) for path in inputs if path is not None]
     read += [path.with_name(path.name + SIDECAR) for path in read if path.name]
     for target in targets:

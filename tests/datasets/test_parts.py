@@ -75,7 +75,7 @@ def test_the_order_of_columns_may_differ(tmp_path):
 
 
 OTHERS = {
-    "text": (WORDS, "Part 2 of 2 .* holds string in column 1, and the parts before it int64"),
+    "text": (WORDS, "Part 2 of 2 .* holds text in column 1, and the parts before it int64"),
     "booleans": (pa.array([True] * ROWS), "holds bool in column 1"),
     "lists": (pa.array([[i] for i in range(ROWS)]), "holds list in column 1"),
     "times": (WHOLE.cast(pa.timestamp("s")), r"in column 1"),
