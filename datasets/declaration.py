@@ -55,11 +55,11 @@ _INVALID: Final = (
 )
 
 
-# Gives for a joint mechanism the exact claim about each of its columns alone.
 class KeyFileError(InputError):
     """The file is no release: it holds true labels and the key of a release's noise."""
 
 
+# Gives for a joint mechanism the exact claim about each of its columns alone.
 Marginals = Callable[[Declaration], Sequence[Declaration]]
 
 

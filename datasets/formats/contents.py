@@ -17,6 +17,7 @@ from ldpaudit.datasets.formats.locations import (
     PARQUET,
     SVMLIGHT,
     Location,
+    unreadable,
 )
 from ldpaudit.datasets.names import quoted
 from ldpaudit.errors import InputError
@@ -91,9 +92,9 @@ def _mismatch(location: Location) -> str | None:
         return None
     path = location.paths[0].lower()
     try:
-        with location.open(location.paths[0]) as stream:
+        with unreadable(location.name), location.open(location.paths[0]) as stream:
             start = bytes(stream.read(_LOOKED_AT))
-    except Exception:
+    except InputError:  # The first error is reported.
         return None
     for kind in _KINDS:
         if start.startswith(kind.start):

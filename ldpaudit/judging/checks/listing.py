@@ -294,12 +294,12 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
     def test(alpha: float) -> Answer:
         bound = evidence.at(FEATURE_CURVE, FEATURES.of(alpha, "curve"))
         if same is not None and same.value <= FEATURES.of(alpha, "unchanged"):
+            # No bound of ε says it, so none stands beside it.
             return Answer(
                 "fail",
-                bound,
+                None,
                 "more feature values are exactly the true ones than noise could leave so: they are "
                 "released in the clear",
-                None if bound is None else "lower",
             )
         if bound is not None and bound > limit:
             return Answer(

@@ -115,6 +115,7 @@ def test_values_in_the_clear_are_a_violation(
     result = audited(planted=planted)
     assert (verdict(result), result.verdict) == ("fail", "fail")
     assert "in the clear" in result.sentence
+    assert "at least" not in result.sentence
 
 
 def test_noise_that_rows_share_is_not_published() -> None:
