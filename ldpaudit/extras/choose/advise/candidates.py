@@ -53,6 +53,7 @@ from ldpaudit.extras.choose.sweep.points import (
 from ldpaudit.extras.choose.sweep.request import Point
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
 from ldpaudit.extras.learn.corrections import unbiased_values
+from ldpaudit.extras.learn.utility.outside import rows_inside, said_inside
 from ldpaudit.extras.release.privatize.scan import released_as_they_are
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import CLAIM
@@ -146,6 +147,8 @@ class Column:
     """The rows that learners are given in simulations and those that they are tested on."""
     audited: pa.Table
     """The rows that are released in simulated audits, in their order."""
+    inside: str = ""
+    """What is said where test rows (--test) are rows of the table."""
 
     @property
     def asked(self) -> Simulated:
@@ -241,7 +244,7 @@ class Column:
             training=tables.training.drop_columns(gone),
             test=tables.test.drop_columns(gone),
         )
-        return Column(self.request, fewer, self.audited.drop_columns(gone))
+        return replace(self, tables=fewer, audited=self.audited.drop_columns(gone))
 
     def among(self, others: Mapping[str, "tuple[Column, Point]"]) -> "Column":
         """Return the same rows with other private columns' released values among the features."""
@@ -336,7 +339,7 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
     drop = (*request.drop, *(name for name in others if name != one.label[0]))
     asked = one.simulated(one.label[0], _PROBES[one.numeric], drop)
     tables = read_tables(asked, progress=progress, source=joined_table(request))
-    training, test = tables.training, tables.test
+    training, test, inside = tables.training, tables.test, ""
     if isinstance(test, str):
         test = read_whole(open_table(test, request.files))
         refuse(
@@ -353,6 +356,10 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
             "Every label of the test rows (--test) must be one of the table's labels; "
             f"{outside:,} of {len(test):,} rows hold another value or none.",
         )
+        both = Column(one, replace(tables, test=test), tables.everything.table).release.features
+        taught = len(training)
+        own, theirs = (np.arange(taught), np.arange(taught, taught + len(test)))
+        inside = said_inside(rows_inside(both.take(own), both.take(theirs)))
     share = len(test) / (len(training) + len(test))
     rng = child_generator(tables.seed, "advise", "rows")
 
@@ -365,7 +372,8 @@ def read_column(request: AdviseRequest, place: int, progress: Progress) -> Colum
     test = some(test, max(round(MOST_ROWS_RELEASED * share), 1))
     # Each column draws noise of its own.
     seed = tables.seed + place
-    return Column(one, replace(tables, training=training, test=test, seed=seed), audited)
+    kept = replace(tables, training=training, test=test, seed=seed)
+    return Column(one, kept, audited, inside)
 
 
 def _as_types(test: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -484,6 +484,8 @@ class _Answer:
                 "audit of the first simulated release, each number at the audit's own level, and "
                 "held against what the released features reveal alone."
             )
+        if columns[0].inside:
+            yield columns[0].inside
         if len(columns[0].audited) < columns[0].rows:
             yield (
                 f"Simulations release {MOST_ROWS_RELEASED:,} of the {columns[0].rows:,} rows, at "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ldpaudit.doors import FeatureTable, InputError
+from ldpaudit.doors import FeatureTable, InputError, number
 from ldpaudit.models.counts import hash_rows
 
 _MOST, _NOTED = 0.5, 0.05
@@ -24,3 +24,14 @@ def rows_inside(release: FeatureTable, test: FeatureTable) -> float:
             "row. Give rows of other people, with their true labels."
         )
     return share if share > _NOTED else 0.0
+
+
+def said_inside(share: float) -> str:
+    """Return that a share of the test rows are rows of the release; nothing where none are."""
+    if not share:
+        return ""
+    return (
+        f"About {number(100 * share, digits=0)} % of the test rows have the features of a "
+        "released row: a model knows the rows that it was trained on, so what is said of it by "
+        "the test rows is too good."
+    )

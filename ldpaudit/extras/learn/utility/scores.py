@@ -16,11 +16,10 @@ from ldpaudit.doors import (
     clopper_pearson,
     mean_lower,
     mean_upper,
-    percent,
     refuse,
 )
 from ldpaudit.extras.learn.utility.learner import Learner, LossCorrection
-from ldpaudit.extras.learn.utility.outside import rows_inside
+from ldpaudit.extras.learn.utility.outside import rows_inside, said_inside
 from ldpaudit.numeric_labels import NumericCoding
 from ldpaudit.result import Unit
 
@@ -68,13 +67,8 @@ class Utility:
         score, right = self.estimate.value, self.estimate.id == ACCURACY
         better = score > self.constant if right else score < self.constant
         said = () if better else (_NO_BETTER,)
-        if not self.inside:
-            return said
-        return (
-            *said,
-            f"About {percent(self.inside)} of the test rows have the features of a released row: a "
-            "model knows the rows that it was trained on, so the score is too good.",
-        )
+        inside = said_inside(self.inside)
+        return (*said, inside) if inside else said
 
 
 def utility(

@@ -166,6 +166,10 @@ REFUSED = {
         "1 of 20 rows hold another value or none",
     ),
     "words": (("people.csv", "--label", "ill", "--test", "words.csv"), "Column 2 of the test rows"),
+    "own rows": (
+        ("people.csv", "--label", "ill", "--test", "own.csv"),
+        "The test rows must be in no",
+    ),
 }
 
 
@@ -174,9 +178,18 @@ def test_what_cannot_be_advised_on_is_one_line(case, place):
     (place / "labels.csv").write_text("ill\nno\n")
     (place / "others.csv").write_text("x 1,y,ill\n1,2,maybe\n" + "1.5,2,no\n" * 19)
     (place / "words.csv").write_text("x 1,y,ill\n" + "1.5,many,no\n1.5,few,yes\n" * 20)
+    pd.read_csv("people.csv").iloc[::3].to_csv("own.csv", index=False)
     words, expected = REFUSED[case]
     status, printed = called("advise", *words)
     assert (status, expected in printed) == (2, True), printed
+
+
+def test_rows_of_the_table_among_the_test_rows_are_said(place):
+    others = table(900).drop(columns="weeks").iloc[600:]
+    pd.concat([others, pd.read_csv("people.csv").iloc[:60]]).to_csv("mixed.csv", index=False)
+    words = ("people.csv", "--label", "ill", "--policy", "claim.toml", "--test", "mixed.csv")
+    _, found = asked(*words, *QUICK)
+    assert any(note.startswith("About 17 % of the test rows have") for note in found["notes"])
 
 
 @pytest.mark.scanned
