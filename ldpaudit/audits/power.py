@@ -44,7 +44,7 @@ from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.view import point_channel
+from ldpaudit.mechanisms.view import point_channel, view_family
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import AtLevel, Bound, Estimate, Note
 from ldpaudit.result.stated import (
@@ -65,12 +65,12 @@ _FAMILY = (
     "a release at a larger ε is made by the claimed channel with every entry raised to one power "
     "(for randomized response: randomized response)"
 )
+_SAME_MECHANISM = "a release at a larger ε is made by the claimed mechanism at that ε"
 _OUTSIDER = (
     FEATURE_BLIND,
     "the claim is right about this release, so that the groups' released labels show how well the "
     "features tell the true labels of their rows",
     "groups as good would be found in a release at a larger ε",
-    _FAMILY,
 )
 
 
@@ -170,7 +170,8 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
     """Yield the smallest excess, group and share of rows that true labels would have shown."""
     limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
     target, n = context.plan.max_undetected_excess.at(limit), int(sizes.sum())
-    claimed = Claimed(sizes, channel, limit)
+    family, given = _family(context, channel)
+    claimed = Claimed(sizes, channel, limit, family)
     share = PROOFS.of(CLAIMED["by the claim"], "insider")
 
     def group(error: float) -> float:
@@ -193,14 +194,14 @@ def _insiders_power(context: AuditContext, channel: Channel, sizes: IndexArray) 
         method="the smallest excess, shared by all rows, at which the certified bound from true "
         f"labels, at level {1 - alpha * share:.4g}, exceeds the claim in {WANTED_POWER:.0%} of "
         "simulated releases",
-        assumptions=(_FAMILY,),
+        assumptions=(given,),
     )
-    yield _rows(bounds[ROWS_NEEDED](alpha), target, (_FAMILY,))
-    for name, title, unit, method, given in _CLEAR:
+    yield _rows(bounds[ROWS_NEEDED](alpha), target, (given,))
+    for name, title, unit, method, clear in _CLEAR:
         value = bounds[name](alpha) if name in bounds else math.inf
         if math.isfinite(value):
             yield Estimate.estimated(
-                name, title, value, unit=unit, n=n, method=method, assumptions=given
+                name, title, value, unit=unit, n=n, method=method, assumptions=clear
             )
 
 
@@ -225,6 +226,15 @@ _CLEAR: Any = (
         ),
     ),
 )
+
+
+def _family(context: AuditContext, channel: Channel) -> tuple[Callable[[float], Channel], str]:
+    """Return the channel of a release at a larger ε, and what that takes for granted."""
+    # In bins, a mechanism on numbers at a larger ε is not its own channel raised to a power.
+    numeric, found = context.release.numeric, None
+    if numeric is not None:
+        found = view_family(context.claim, numeric.view, numeric.truth)
+    return (partial(sharpened, channel), _FAMILY) if found is None else (found, _SAME_MECHANISM)
 
 
 def _reports_power(context: AuditContext, counts: GuessCounts) -> Iterator[Part]:
@@ -262,7 +272,8 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
     if isinstance(evidence, str):
         raise InsufficientDataError(f"no bound of ε could be computed: {evidence}")
     limit, alpha = _limit_of(context, channel), 1 - context.plan.confidence
-    found = _simulated(context, evidence, channel, limit)
+    family, given = _family(context, channel)
+    found = _simulated(context, evidence, channel, limit, family)
 
     def excess(error: float) -> float:
         return smallest_excess(lambda epsilon: found(epsilon, error, 1.0), limit)
@@ -279,21 +290,21 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
         method="the smallest excess at which the certified bound from the release alone exceeds "
         f"the claim in {WANTED_POWER:.0%} of simulated releases, for the groups of rows that gave "
         "the bound",
-        assumptions=_OUTSIDER,
+        assumptions=(*_OUTSIDER, given),
     )
-    yield _rows(rows, target, _OUTSIDER)
+    yield _rows(rows, target, (*_OUTSIDER, given))
     level = PROOFS.of(alpha, "insider")
     sizes = np.rint(len(context.release) * _all_labels(context, channel)).astype(np.int64)
     if np.count_nonzero(sizes) < 2 or context.release.numeric is not None:
         return
-    claimed, given = Claimed(sizes, channel, limit), (_SHARES_IMPLY,)
+    claimed, shares = Claimed(sizes, channel, limit), (_SHARES_IMPLY,)
     yield Estimate.estimated(
         EXCESS_WITH_TRUTH,
         "Smallest excess ε found with 90 % power if the true labels were given",
         claimed.smallest_excess(level),
         unit="nats",
         method="the power of the bound from true labels, for as many rows",
-        assumptions=given,
+        assumptions=shares,
     )
     yield Estimate.estimated(
         ROWS_WITH_TRUTH,
@@ -301,12 +312,16 @@ def _outsiders_power(context: AuditContext, channel: Channel) -> Iterator[Part]:
         claimed.further_rows(limit + target, level),
         unit="rows",
         method=f"as many rows again until an excess of {target:g} nats is found",
-        assumptions=given,
+        assumptions=shares,
     )
 
 
 def _simulated(
-    context: AuditContext, evidence: ReleaseOnlyEvidence, channel: Channel, limit: float
+    context: AuditContext,
+    evidence: ReleaseOnlyEvidence,
+    channel: Channel,
+    limit: float,
+    family: Callable[[float], Channel],
 ) -> Callable[[float, float, float], bool]:
     """Return whether a release's ε, at a level and a multiple of the rows, is found."""
     # That of the best of the tests, given how good they are: the largest bound is at least its.
@@ -325,7 +340,7 @@ def _simulated(
         return np.asarray((1 - replaced) * kept + replaced * everyone)
 
     def found(epsilon: float, alpha: float, factor: float) -> bool:
-        worse = sharpened(channel, epsilon).matrix
+        worse = family(epsilon).matrix
         return any(
             np.mean(
                 test.simulated(
@@ -363,7 +378,8 @@ def excess_by_released_labels(context: AuditContext, alpha: float) -> float | No
     sizes = _smallest_sizes(context if rows is None else part.on_rows(rows), channel)
     if np.count_nonzero(sizes) < 2:
         return None
-    claimed = Claimed(sizes, channel, _limit_of(context, channel))
+    family, _ = _family(context, channel)
+    claimed = Claimed(sizes, channel, _limit_of(context, channel), family)
     excess = claimed.smallest_excess(PROOFS.of(alpha, "insider"))
     return excess if math.isfinite(excess) else None
 

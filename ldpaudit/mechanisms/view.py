@@ -5,12 +5,14 @@ seen. Binning is post-processing, and a group of labels is a mixture of them, so
 larger ε than the mechanism: what is certified for the view is certified for the mechanism.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 import numpy as np
 
+from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import AnyNumber, BagSums, LocalReports
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.foreign import CheckedReports, checked_reports
@@ -19,6 +21,7 @@ from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
 from ldpaudit.mechanisms.registry import from_declaration, traits_of
 from ldpaudit.numeric_labels import NumericCoding, NumericView, PossibleNumbers
 from ldpaudit.release import Declaration, FloatArray
+from ldpaudit.work.limits import EPSILON
 
 # More labels or outputs than these are grouped.
 MOST_VALUES: Final = 64
@@ -100,6 +103,46 @@ def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Cha
     total = rows.sum(axis=1, keepdims=True)
     rows = np.where(total > 0, rows, 1.0)
     return _named(rows / rows.sum(axis=1, keepdims=True), view)
+
+
+def view_family(
+    claim: Mechanism, view: NumericView, truth: FloatArray | None
+) -> Callable[[float], Channel] | None:
+    """Return the claimed mechanism at another ε in nats, as a channel to the view's outputs.
+
+    From groups of the true labels given, from every label where ``view`` has no groups, or from
+    single ones. None where the mechanism is not described by ε, or has other outputs at another.
+    """
+    stated = dict(claim.declaration())
+    if not isinstance(claim, NumericMechanism) or "epsilon" not in stated or "prior" in stated:
+        return None
+    name, labels = claim.traits.name, truth
+    if truth is not None and len(truth) > _BLOCK:
+        labels = np.sort(truth)[np.linspace(0, len(truth) - 1, _BLOCK).astype(np.int64)]
+
+    def at(epsilon: float) -> NumericMechanism:
+        worse = {**stated, "epsilon": min(epsilon, EPSILON[1])}
+        made = from_declaration(Declaration(name, worse), ())
+        assert isinstance(made, NumericMechanism)
+        return made
+
+    def channel(epsilon: float) -> Channel:
+        mechanism = at(epsilon)
+        if not view.classes.grouped:
+            return _named(_fine_channel(mechanism, view.outputs, None), view)
+        if labels is not None:
+            return group_channel(mechanism, view, labels)
+        found = point_channel(mechanism, view)
+        assert found is not None
+        return found
+
+    try:
+        own, other = claim.output_values, at(2 * claim.epsilon).output_values
+    except InputError:
+        return None
+    if own is None or other is None:
+        return channel if own is other else None
+    return channel if np.array_equal(own, other) else None
 
 
 def _named(matrix: FloatArray, view: NumericView) -> Channel:

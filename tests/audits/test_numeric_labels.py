@@ -46,7 +46,7 @@ def made(name, epsilon):
     "name", [pytest.param("laplace", marks=pytest.mark.validate), "discrete-laplace"]
 )
 def test_an_honest_release_passes_and_a_dishonest_one_fails(name):
-    frame, truth = release(made(name, 1.0), 20_000)
+    frame, truth = release(made(name, 1.0), 30_000)
     honest = ldpaudit.audit(frame, truth, made(name, 1.0), only=ONLY)
     assert honest.verdict == "pass"
     assert 0.3 < lower(honest) <= 1.0

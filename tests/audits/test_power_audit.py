@@ -4,6 +4,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from audits.found import check
 from audits.found import value as named
@@ -15,11 +16,16 @@ from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import excess_by_released_labels
+from ldpaudit.doors import Declaration, read_release
 from ldpaudit.error_budget import PROOFS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.mechanisms import Channel, ExplicitChannel, Mechanism, UnknownMechanism
+from ldpaudit.mechanisms.label_range import LabelRange
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace
+from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.mechanisms.response import RandomizedResponse
+from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding
@@ -168,6 +174,44 @@ def test_numbers_in_the_clear() -> None:
     assert 50 < group.value < 500
     assert finding.bounds[group.id](1e-9) > group.value
     assert finding.bounds[share.id](0.001) > share.value
+
+
+NUMERIC = {
+    "laplace": Laplace(LabelRange(0.0, 10.0), 3.0),
+    "staircase": from_declaration(
+        Declaration("staircase", {"low": 0, "high": 10, "epsilon": 1.0}), ()
+    ),
+    "discrete-laplace": DiscreteLaplace(LabelRange(0, 20, 1), 3.0),
+}
+
+
+def numbers_released(claim: Any, made_by: Any, seed: int, n: int = 3000) -> AuditContext:
+    rng, (low, high) = np.random.default_rng(seed), claim.label_bounds
+    truth = low + (high - low) * rng.beta(2.0, 3.0, n)
+    truth = truth if claim.output_step is None else np.rint(truth).astype(int)
+    frame = pd.DataFrame({"a": np.zeros(n), "label": made_by.release(truth, rng)})
+    stated = Declaration(claim.traits.name, claim.declaration())
+    release = read_release(frame, truth=truth, declaration=stated, coding=DeclaredCoding).release
+    return AuditContext(release, claim, Plan(seed=seed))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.validate) for name in NUMERIC]
+)
+def test_numbers_of_the_same_mechanism_are_found_as_often_as_is_stated(name) -> None:
+    """In bins, a mechanism at a larger ε is not its own channel with sharper entries."""
+    claim = NUMERIC[name]
+    level = PROOFS.of(0.05, "insider")
+    excess = value(POWER.run(numbers_released(claim, claim, 0)))
+    stated = {**claim.declaration(), "epsilon": claim.epsilon + excess}
+    worse = from_declaration(Declaration(claim.traits.name, stated), ())
+
+    def missed(seed: int) -> bool:
+        audited = numbers_released(claim, worse, 1 + seed)
+        return AUDIT.run(audited).bounds[INSIDER](level) <= claim.epsilon
+
+    check_level(missed, 200, 0.13)
+    assert excess < 5
 
 
 def test_double_randomized_response_has_a_power_without_truth() -> None:

@@ -6,7 +6,7 @@ import pytest
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR, optimal_bins
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
-from ldpaudit.mechanisms import RandomizedResponse
+from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.noise import (
     DiscreteLaplace,
@@ -15,8 +15,10 @@ from ldpaudit.mechanisms.noise import (
     Laplace,
     Staircase,
 )
-from ldpaudit.mechanisms.view import group_channel, numeric_view, view_channel
+from ldpaudit.mechanisms.registry import from_declaration
+from ldpaudit.mechanisms.view import group_channel, numeric_view, view_channel, view_family
 from ldpaudit.numeric_labels import NumericCoding
+from ldpaudit.release import Declaration
 
 WEEKS, COUNTS, REAL = LabelRange(0, 52, 1), LabelRange(0, 400, 1), LabelRange(-1.0, 4.0)
 UNIFORM = np.full(53, 1 / 53)
@@ -101,3 +103,44 @@ def test_small_groups_are_merged_by_true_labels():
     np.testing.assert_array_equal(merged.edges, [1.0, 4.0])
     with pytest.raises(InputError, match="spread"):
         coding.merged(np.array([90, 0, 0, 0, 0, 3]), 20)
+
+
+SAME_OUTPUTS = [*CONTINUOUS, "discrete-laplace", "discrete-staircase", "exponential"]
+
+
+@pytest.mark.parametrize("name", SAME_OUTPUTS)
+def test_a_larger_epsilon_is_that_of_the_mechanism(name):
+    claim = {**GRIDDED, **CONTINUOUS}[name]
+    low, high = claim.label_bounds
+    truth = np.linspace(low, high, 5 if claim.label_values is None else int(high - low) + 1)
+    worse = from_declaration(
+        Declaration(claim.traits.name, {**claim.declaration(), "epsilon": 4.0}), ()
+    )
+    view = numeric_view(claim, 10_000)
+    channel = view_family(claim, view, truth)(4.0).matrix
+    fine = worse.binned(view.outputs.edges.tolist(), truth).matrix
+    groups = view.classes.codes(truth)
+    for group in np.unique(groups):
+        assert channel[group] == pytest.approx(fine[groups == group].mean(axis=0))
+
+
+@pytest.mark.parametrize("name", ["optimal-unbiased", "debiased-rr"])
+def test_outputs_that_depend_on_epsilon_have_no_family(name):
+    claim = GRIDDED[name]
+    assert view_family(claim, numeric_view(claim, 10_000), None) is None
+
+
+def test_an_unknown_mechanism_has_no_family():
+    view = numeric_view(GRIDDED["laplace"], 10_000)
+    assert view_family(UnknownMechanism(), view, None) is None
+
+
+def test_beyond_the_largest_epsilon_a_family_stays_there():
+    claim = CONTINUOUS["laplace"]
+    at = view_family(claim, numeric_view(claim, 10_000), np.linspace(-1.0, 4.0, 40_000))
+    assert at(80.0).matrix == pytest.approx(at(50.0).matrix)
+    assert at(80.0).matrix.sum(axis=1) == pytest.approx(1.0)
+    assert at(EPSILON).matrix == pytest.approx(
+        group_channel(claim, numeric_view(claim, 10_000), np.linspace(-1.0, 4.0, 40_000)).matrix,
+        abs=1e-3,
+    )

@@ -28,6 +28,8 @@ WANTED_POWER = 0.9
 
 # From a number of draws: whether each simulated release is found to exceed the limit.
 Draw = Callable[[int, np.random.Generator], BoolArray]
+# From an ε in nats: the channel of a release at it.
+Family = Callable[[float], Channel]
 
 
 def is_found(draw: Draw, wanted: float = WANTED_POWER) -> bool:
@@ -117,6 +119,8 @@ class Claimed:
     """The claimed one, by which all rows are released unless something else is said."""
     limit: float
     """The claimed ε in nats; what is found is above it."""
+    family: Family | None = None
+    """The channel at another ε; None: the claimed one, :func:`sharpened`."""
     _designs: dict[tuple[bytes, bytes], BoundDesign | None] = field(default_factory=dict)
 
     @property
@@ -127,12 +131,11 @@ class Claimed:
     def smallest_excess(self, alpha: float) -> float:
         """Return the smallest excess over the claim that all rows share and that is found."""
         finds = self._finder(self.sizes, self.presumed)
-        worse = partial(sharpened, self.channel)
-        return smallest_excess(lambda epsilon: finds(worse(epsilon).matrix, alpha), self.limit)
+        return smallest_excess(lambda epsilon: finds(self._at(epsilon), alpha), self.limit)
 
     def further_rows(self, epsilon: float, alpha: float) -> float:
         """Return how many more rows find that a release has ``epsilon``, 0 where these do."""
-        worse = sharpened(self.channel, epsilon).matrix
+        worse = self._at(epsilon)
 
         def enough(factor: float) -> bool:
             rows = np.ceil(self.sizes * factor).astype(np.int64)
@@ -172,6 +175,11 @@ class Claimed:
             return self._finder(inside, mixed)(mixed, GROUPS.of(alpha * ONE_HALF, "chosen"))
 
         return smallest(found, 1e-5, 1.0, 1.0, ratio=True)
+
+    def _at(self, epsilon: float) -> FloatArray:
+        """Return the matrix of a release at a larger ε, float64 of shape (k, m)."""
+        worse = partial(sharpened, self.channel) if self.family is None else self.family
+        return worse(epsilon).matrix
 
     def _finder(
         self, rows: IndexArray, presumed: FloatArray
