@@ -4,6 +4,8 @@
 all are run, those on public tables only where FOLDER (default: ../shared/data) is there.
 """
 
+import same_arithmetic  # noqa: F401, I001 - before NumPy and torch are loaded.
+
 import argparse
 import sys
 import tempfile
