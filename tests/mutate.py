@@ -22,6 +22,7 @@ import faulty_copies
 from scipy.stats import binomtest
 
 COPY = Path("build/mutation")
+STATISTICS = COPY / "mutants" / "mutmut-stats.json"
 LEFT_OUT = ("docs", "ci", "fuzz", "security", "stranger", "golden", "benchmarks", "zoo")
 """Folders of tests that run commands in processes of their own, or look at the project's files."""
 MOST_LEFT_OUT = 25
@@ -67,7 +68,7 @@ def main() -> int:
     settings = SETTINGS.format(files=files, tests=asked.tests or ["tests", *ignored])
     with (COPY / "pyproject.toml").open("a") as project:
         project.write(settings)
-    mutmut("run", "none")  # Makes the faults, and learns which test reaches what.
+    learn_what_tests_reach()
     found = [name for name in listed() if changes_more_than_a_text(name)]
     chosen = {part: drawn_faults(rng, found, part, asked.sample) for part in PARTS}
     mutmut("run", *chosen["core"], *chosen["extras"])
@@ -110,10 +111,25 @@ def drawn_faults(rng: random.Random, found: list[str], part: str, sample: int) -
     return rng.sample(own, min(sample // len(PARTS), len(own)))
 
 
+def learn_what_tests_reach() -> None:
+    """Make every fault and run the tests once without any; no fault is tried yet."""
+    # mutmut does both first, and then ends with an error: no fault has such a name.
+    run_mutmut("run", "none")
+    if not STATISTICS.exists():
+        sys.exit(f"The tests fail before any fault is tried: see {COPY / 'mutmut.log'}.")
+
+
 def mutmut(*words: str) -> str:
+    ran = run_mutmut(*words)
+    if ran.returncode:
+        sys.exit(f"The tests fail before any fault is tried:\n{ran.stdout[-2000:]}")
+    return ran.stdout
+
+
+def run_mutmut(*words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "mutmut", *words]
     with (COPY / "mutmut.log").open("a") as log:
-        ran = subprocess.run(
+        return subprocess.run(
             command,
             cwd=COPY,
             env=environment(),
@@ -122,9 +138,6 @@ def mutmut(*words: str) -> str:
             text=True,
             check=False,
         )
-    if ran.returncode:
-        sys.exit(f"The tests fail before any fault is tried:\n{ran.stdout[-2000:]}")
-    return ran.stdout
 
 
 def listed() -> list[str]:

@@ -50,7 +50,8 @@ ESTIMATES: Final = {
     "mechanism.epsilon_lower.<method>": "The same by one method, at its own level.",
     "mechanism.subgroup_epsilon_lower": "A lower bound of ε within groups of rows with similar "
     "features.",
-    "mechanism.lattice_epsilon_lower": "A lower bound of ε from remainders and digits of numbers.",
+    "mechanism.lattice_epsilon_lower": "A lower bound of ε from remainders and digits of numbers, "
+    "and from true numbers that stand in the release.",
     "mechanism.shared_noise_epsilon_lower": "What the noise of a neighbouring row reveals.",
     "mechanism.epsilon_observed": "ε of the counted shares; no bound.",
     "mechanism.channel_consistency": "Whether released labels are distributed as declared, given "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from estimators.epsilon.test_lattice import drawn as drawn_numbers
+from estimators.epsilon.test_lattice import off_the_grid
 from estimators.epsilon.test_rare import ASYMMETRIC, examined
 from estimators.loss.test_mean_loss import BINARY, TRUTH
 from estimators.renyi.test_divergence import gaussian_scores, renyi_bounds
@@ -235,7 +236,25 @@ def risk_ends(rng: Rng) -> Interval:
 def numbers_on_a_lattice(kind: str, epsilon: float, rng: Rng) -> Bound:
     found = lattice_evidence(*drawn_numbers(kind, epsilon, 1_000, rng), rng)
     assert found is not None
-    return lambda alpha: found.bounds.bound(alpha).epsilon
+    return lambda alpha: found.bound(alpha).epsilon
+
+
+def numbers_on_no_grid(kind: str, epsilon: float, rng: Rng) -> Bound:
+    truth, released = off_the_grid(kind, epsilon, 1_000, rng)
+    found = lattice_evidence(truth, np.asarray(released, dtype=np.float64), rng, (0.0, 10.0))
+    assert found is not None
+    return lambda alpha: found.bound(alpha).epsilon
+
+
+def own_numbers(rng: Rng) -> Bound:
+    """One of 100 numbers on no grid, e^ε times as often its own as each other: the worst law."""
+    numbers, codes = np.sort(rng.random(100)), np.repeat(np.arange(100), 30)
+    kept = rng.random(3_000) < math.exp(3) / (math.exp(3) + 99)
+    others = (codes + rng.integers(1, 100, 3_000)) % 100
+    found = lattice_evidence(numbers[codes], numbers[np.where(kept, codes, others)], rng)
+    assert found is not None
+    assert found.same is not None
+    return lambda alpha: found.same.bound(alpha).epsilon
 
 
 def worst_guesses(delta: float, sides: int, of_delta: bool, rng: Rng) -> Bound:
@@ -429,6 +448,12 @@ OTHERS = [
         for epsilon in (1.0, 4.0)
         for kind in ("whole", "whole, clipped", "whole, by five", "real", "real, rounded")
     ),
+    *(
+        World(f"no grid, {kind} {epsilon}", partial(numbers_on_no_grid, kind, epsilon), epsilon)
+        for epsilon in (1.0, 4.0)
+        for kind in ("laplace", "steps", "single", "clipped", "cents")
+    ),
+    World("own numbers", own_numbers, 3.0, 0.9),
     *(
         World(
             f"guesses {delta} {sides} {which}", partial(worst_guesses, delta, sides, which), *truth

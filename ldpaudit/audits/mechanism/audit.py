@@ -46,7 +46,12 @@ from ldpaudit.estimators.epsilon.consistency import (
     usual_outputs,
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
-from ldpaudit.estimators.epsilon.lattice import lattice_evidence, repeated_numbers
+from ldpaudit.estimators.epsilon.lattice import (
+    SAME_NUMBERS,
+    LatticeEvidence,
+    lattice_evidence,
+    repeated_numbers,
+)
 from ldpaudit.estimators.epsilon.strongest import SELECTED, BoundEvidence
 from ldpaudit.mechanisms.analysis import delta_curve, label_errors, privacy_of, rdp_curve
 from ldpaudit.mechanisms.channel import Channel
@@ -347,31 +352,47 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     rows = counted_rows(context)
     rows = np.arange(len(numbers.truth)) if rows is None else rows
     rng = context.rng("epsilon", "lattice")
-    found = lattice_evidence(numbers.truth[rows], numbers.released[rows], rng)
+    true, released = numbers.truth[rows], numbers.released[rows]
+    found = lattice_evidence(true, released, rng, claim.label_bounds)
     if found is None:
         return
-    evidence = found.bounds
-    bound = evidence.bound(PROOFS_OF_NUMBERS.of(1 - context.plan.confidence, "lattice"))
+    bound = found.bound(PROOFS_OF_NUMBERS.of(1 - context.plan.confidence, "lattice"))
     if claim.epsilon is not None and bound.epsilon > claim.epsilon:
-        text = (
-            "The digits of a released number reveal which noise was added: for "
-            f"{found.right:.0%} of the rows the true number is read off. The noise takes few "
-            "values; draw it from a sampler made for privacy."
-        )
-        if found.modulus is not None:
-            text = (
-                "The noise lies on a lattice: the remainder of the true number, divided by "
-                f"{found.modulus * found.step:g}, can be read off the released one more often than "
-                "the claim allows. Draw noise in steps of the labels."
-            )
-        yield Note.warning("mechanism", text)
+        yield Note.warning("mechanism", _read_off(found, bound))
     words = (
         "the strongest bound from the remainders of true and released numbers (by 2 to 10, or the "
         "digits between labels), chosen on one half of the rows and counted on the other"
     )
+    if found.same is not None:
+        words += ", and from how often a released number is a true one: its own row's, or another's"
     names = LATTICE, "True labels, remainders of numbers"
     shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")
-    yield Bound.of(shown, lambda level: evidence.bound(level).epsilon)
+    yield Bound.of(shown, lambda level: found.bound(level).epsilon)
+
+
+def _read_off(found: LatticeEvidence, bound: EpsilonBound) -> str:
+    """Return in which way numbers are read off the released ones."""
+    if bound.method == SAME_NUMBERS:
+        return (
+            "The true numbers of some rows stand in the release, where noise would have changed "
+            "them: look for a branch that releases numbers as they are."
+        )
+    if found.step is None:
+        return (
+            "The last digits of the released numbers go with the true ones: something is written "
+            "there that is no noise. Release numbers in the steps of the noise."
+        )
+    if found.modulus is not None:
+        return (
+            "The noise lies on a lattice: the remainder of the true number, divided by "
+            f"{found.modulus * found.step:g}, can be read off the released one more often than "
+            "the claim allows. Draw noise in steps of the labels."
+        )
+    return (
+        "The digits of a released number reveal which noise was added: for "
+        f"{found.right:.0%} of the rows the true number is read off. The noise takes few "
+        "values; draw it from a sampler made for privacy."
+    )
 
 
 def _strongest_words(insider: BoundEvidence, alpha: float) -> str:

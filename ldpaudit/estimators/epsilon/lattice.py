@@ -1,10 +1,13 @@
-"""Noise that shows what it is: numbers whose last digits or remainder come through unchanged."""
+"""Numbers that are read off: the true one, its remainder, or its part in the last digits."""
 
 # Coarse bins of a released number hide this. Noise in steps of two keeps the parity of the number;
-# noise from a generator with few states has digits by which it is recognised. Both are read off the
-# remainder of the released number, which is post-processing: a bound of ε from it holds whatever
-# was done to the released numbers.
+# noise from a generator with few states has digits by which it is recognised; a branch releases
+# some numbers as they are; digits finer than the noise carry what they like. All are read off the
+# released number, which is post-processing: a bound of ε from it holds whatever was done to the
+# released numbers.
 
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,51 +15,117 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.arrays import FloatArray, IndexArray
+from ldpaudit.error_budget import ONE_HALF
+from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.strongest import BoundEvidence, epsilon_evidence
+from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower, clopper_pearson_upper
 from ldpaudit.release import label_table
 
 _MODULI: Final = range(2, 11)
-_CLASSES: Final = 8  # remainders of a guessed number that are told apart
+_CLASSES: Final = 8
+"""Remainders of a guessed number that are told apart, and parts of its range."""
 _MOST_ROWS_COUNTED: Final = 200_000
+_PRECISION: Final = 2.0**-21
+"""The distance of two numbers of single precision that are the same, as a share of the largest."""
+_RARELY_EQUAL: Final = 50
+"""A number of which at most one row in so many has the same is recognised by itself."""
+_FINEST: Final = 1e-9
+"""The shortest distance, as a share of the range, whose remainders are looked at."""
+
+
+SAME_NUMBERS: Final = "same numbers"
+"""The method of a bound from numbers that are true ones."""
+
+
+@dataclass(frozen=True)
+class SameNumbers:
+    """How many rows have a released number that is a true one: their own, or another row's.
+
+    Of a mechanism with ε, whatever it is, P(M(y) = y) ≤ e^ε P(M(z) = y) for all labels y and z. So
+    its own number stands in a row at most e^ε times as often as the number of a row at random.
+    """
+
+    own: int
+    others: int
+    most: int
+    """The rows that have the commonest true number."""
+    rows: int
+
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the lower bound of ε at level 1 − alpha, in nats.
+
+        Rows are independent, but not alike: Hoeffding (1956), Theorem 5.
+        """
+        own = float(clopper_pearson_lower(self.own, self.rows, alpha * ONE_HALF))
+        often = float(clopper_pearson_upper(self.others, self.rows, alpha * ONE_HALF))
+        by_chance = min(1.0, often * self.most / (self.rows - 1))
+        epsilon = max(0.0, float(np.log(own / by_chance))) if own > 0 else 0.0
+        return EpsilonBound(epsilon, alpha, self.rows, SAME_NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
 class LatticeEvidence:
-    """What remainders of released numbers say about the true ones, counted on half of the rows."""
+    """What released numbers say about the true ones in themselves, not by their size."""
 
-    bounds: BoundEvidence
-    step: float
-    """Between neighbouring labels."""
+    bounds: BoundEvidence | None
+    """From remainders, chosen on one half of the rows and counted on the other."""
+    same: SameNumbers | None
+    """None where true numbers are often equal."""
+    step: float | None
+    """Between neighbouring labels; None where labels lie on no grid."""
     modulus: int | None
     """The divisor, in steps, whose remainder was counted; None where released numbers lie between
     labels and the noise is recognised by its digits."""
     right: float
     """The share of the counted rows whose true remainder is read off."""
 
+    def bound(self, alpha: float) -> EpsilonBound:
+        """Return the larger bound of ε at level 1 − alpha, in nats; of two, each has a half."""
+        parts = [part for part in (self.bounds, self.same) if part is not None]
+        found = [part.bound(alpha / len(parts)) for part in parts]
+        best = max(found, key=lambda bound: bound.epsilon)
+        return EpsilonBound(best.epsilon, alpha, best.n, best.method)
+
 
 def lattice_evidence(
-    truth: FloatArray, released: FloatArray, rng: np.random.Generator
+    truth: FloatArray,
+    released: FloatArray,
+    rng: np.random.Generator,
+    label_bounds: tuple[float, float] | None = None,
 ) -> LatticeEvidence | None:
-    """Count what remainders of numbers say, chosen on the other half of at most 200,000 rows.
+    """Count what at most 200,000 rows say, of which one half chooses what is counted on the other.
 
     Parameters
     ----------
     truth, released : float64 arrays of shape (n,)
+    label_bounds : tuple of float, optional
+        The declared lowest and highest label; without them those that occur.
 
     Returns
     -------
     LatticeEvidence or None
-        None where the true numbers lie on no grid, or there are fewer than 100 rows.
+        None where there are fewer than 100 rows, or nothing can be counted.
     """
     if len(truth) < 100:
         return None
+    rows = rng.permutation(len(truth))[:_MOST_ROWS_COUNTED]
+    truth, released = truth[rows], released[rows]
+    same, half = _same_numbers(truth, released), len(rows) // 2
+    learn, test = np.arange(half), np.arange(half, len(rows))
     values = np.unique(truth)
     step = float(np.diff(values).min(initial=np.inf))
     steps, places = (truth - values[0]) / step, (released - values[0]) / step
     if not 0 < np.ptp(steps) < 1e9 or not _whole(steps).all():
-        return None
-    labels, rows = np.rint(steps).astype(np.int64), rng.permutation(len(truth))[:_MOST_ROWS_COUNTED]
-    learn, test = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        low, high = label_bounds or (float(values[0]), float(values[-1]))
+        counts = None
+        if high > low:
+            distances = list(_distances(high - low))
+            counts = _of_fine_remainders(truth, released - low, distances, learn, test)
+        bounds = None if counts is None else epsilon_evidence(counts, None, rng)
+        if bounds is None and same is None:
+            return None
+        return LatticeEvidence(bounds, same, None, None, 0.0)
+    labels = np.rint(steps).astype(np.int64)
     modulus = None
     if _whole(places).mean() >= 0.99:
         outputs = np.rint(places).astype(np.int64)
@@ -68,8 +137,61 @@ def lattice_evidence(
         guess = _by_digits(labels, places, learn, test)
         counts = label_table(labels[test] % _CLASSES, guess, _CLASSES, _CLASSES + 1)
     bounds = epsilon_evidence(counts, None, rng)
+    if bounds is None and same is None:
+        return None
     right = float(np.trace(counts)) / len(test)
-    return None if bounds is None else LatticeEvidence(bounds, step, modulus, right)
+    return LatticeEvidence(bounds, same, step, modulus, right)
+
+
+def _same_numbers(truth: FloatArray, released: FloatArray) -> SameNumbers | None:
+    """Count released numbers that are true ones; None where true numbers are often equal."""
+    unit = max(float(np.abs(truth).max()) * _PRECISION, 1e-300)
+    true, seen = np.rint(truth / unit), np.rint(released / unit)
+    values, counts = np.unique(true, return_counts=True)
+    if counts.max() * _RARELY_EQUAL > len(truth):
+        return None
+    own = true == seen
+    place = np.minimum(np.searchsorted(values, seen), len(values) - 1)
+    with_it = np.where(values[place] == seen, counts[place], 0)
+    others = int((with_it - own > 0).sum())
+    return SameNumbers(int(own.sum()), others, int(counts.max()), len(truth))
+
+
+def _of_fine_remainders(
+    truth: FloatArray,
+    released: FloatArray,
+    distances: Sequence[float],
+    learn: IndexArray,
+    test: IndexArray,
+) -> IndexArray:
+    """Return the counted rows by part of the range and by a remainder, shape (8, 8)."""
+    # By which distance released numbers are divided, the first half shows.
+    edges = np.quantile(truth[learn], np.linspace(0, 1, _CLASSES + 1)[1:-1])
+    parts = np.searchsorted(edges, truth, side="right")
+
+    def remainder(distance: float) -> IndexArray:
+        place = released / distance
+        inside: IndexArray = np.floor((place - np.floor(place)) * _CLASSES).astype(np.int64)
+        return np.asarray(np.minimum(inside, _CLASSES - 1))
+
+    strongest = max(
+        distances,
+        key=lambda one: _dependence(parts[learn], remainder(one)[learn], _CLASSES),
+    )
+    return label_table(parts[test], remainder(strongest)[test], _CLASSES, _CLASSES)
+
+
+def _distances(width: float) -> Iterator[float]:
+    """Yield distances, of which there are many in a range: its parts, powers of 2 and of 10."""
+    for first, ratio in (
+        (width / 64, 2),
+        (2.0 ** math.floor(math.log2(width / 8)), 2),
+        (10.0 ** math.floor(math.log10(width / 8)), 10),
+    ):
+        distance = first
+        while distance >= _FINEST * width:
+            yield distance
+            distance /= ratio
 
 
 def _whole(numbers: FloatArray) -> npt.NDArray[np.bool_]:

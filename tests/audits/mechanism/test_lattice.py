@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from estimators.epsilon.test_lattice import off_the_grid
 
 import ldpaudit
 from ldpaudit.estimators.epsilon.lattice import lattice_evidence
@@ -45,6 +46,20 @@ def test_the_bound_from_digits_is_at_its_share_of_the_error() -> None:
     evidence = lattice_evidence(truth, released, np.random.default_rng(0))
     assert evidence is not None
     # Which digits and which half are chosen at random, so the bound is only near another draw's.
-    bounds = [evidence.bounds.bound(0.05 * share).epsilon for share in (0.02, 1.0)]
+    bounds = [evidence.bound(0.05 * share).epsilon for share in (0.02, 1.0)]
     assert found.value == pytest.approx(bounds[0], abs=0.3)
     assert bounds[1] - bounds[0] > 0.6
+
+
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [("in the clear", "look for a branch"), ("in 1,024 steps", "The last digits of the released")],
+)
+def test_true_numbers_in_released_ones_are_a_violation(kind: str, text: str) -> None:
+    rng, claim = np.random.default_rng(4), Laplace(RANGE, 3.0)
+    truth, released = off_the_grid(kind, 3.0, 3_000, rng)
+    result = audited(claim, released, truth)
+    assert result.verdict == "fail"
+    assert "claimed-epsilon" in [one.id for one in result.checks if one.verdict == "fail"]
+    assert any(text in note.text for note in result.notes)
+    assert any("some numbers are released as they are" in step for step in result.next_steps)

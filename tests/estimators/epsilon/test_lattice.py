@@ -1,11 +1,21 @@
 """Remainders and digits of numbers: leaks that bins hide are found, and honest noise is not."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from scipy.stats import beta
 
-from ldpaudit.estimators.epsilon.lattice import LatticeEvidence, lattice_evidence, repeated_numbers
+from ldpaudit.estimators.epsilon.lattice import (
+    SAME_NUMBERS,
+    LatticeEvidence,
+    SameNumbers,
+    lattice_evidence,
+    repeated_numbers,
+)
 
 HIGH = 12
+RNG = np.random.default_rng(0)
 
 
 def drawn(kind: str, epsilon: float, n: int, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
@@ -37,14 +47,81 @@ def found(kind: str, epsilon: float, seed: int, n: int) -> LatticeEvidence:
 def test_noise_that_shows_what_it_is_is_found(kind: str, modulus: int | None, n: int) -> None:
     every = [found(kind, 1.0, seed, n) for seed in range(4)]
     assert {one.modulus for one in every} == {modulus}
-    assert min(one.bounds.bound(0.001).epsilon for one in every) > 3
+    assert min(one.bound(0.001).epsilon for one in every) > 3
     assert min(one.right for one in every) > 0.7
 
 
-def test_true_numbers_on_no_grid_are_not_looked_at() -> None:
+def test_what_cannot_be_looked_at() -> None:
     rng = np.random.default_rng(0)
-    for truth in (rng.random(1_000), np.ones(1_000)):
-        assert lattice_evidence(truth, truth + rng.laplace(0, 1, 1_000), rng) is None
+    equal = np.ones(1_000)
+    assert lattice_evidence(equal, equal + rng.laplace(0, 1, 1_000), rng) is None
+    assert lattice_evidence(rng.random(99), rng.random(99), rng) is None
+
+
+def off_the_grid(kind: str, epsilon: float, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return true numbers on no grid, and released ones; some have more than noise in them."""
+    truth = 10 * rng.beta(2, 3, n)
+    noisy = truth + rng.laplace(0, 10 / epsilon, n)
+    grid, digits = np.floor(noisy * 100) / 100, np.floor(truth * 100) / 1e3
+    return truth, {
+        "in the clear": np.where(rng.permutation(n) < 20, truth, noisy),
+        "in the clear, single": np.where(rng.permutation(n) < 20, truth, noisy).astype(np.float32),
+        "in decimals": np.rint(noisy) + digits / 1e2,
+        "in small decimals": grid + digits / 1e4,
+        "in 1,024 steps": np.floor(noisy * 102.4) / 102.4 + digits / 102.4,
+        "in binary digits": np.floor(noisy * 1024) / 1024 + digits / 1024,
+        "steps": np.rint(truth * 100 + rng.laplace(0, 1000 / epsilon, n)) / 100,
+        "single": noisy.astype(np.float32),
+        "clipped": np.clip(noisy, 0, 10),
+        "cents": noisy.round(2),
+    }.get(kind, noisy)
+
+
+OFF_GRID = [
+    "in the clear",
+    "in the clear, single",
+    "in decimals",
+    "in small decimals",
+    "in 1,024 steps",
+    "in binary digits",
+]
+
+
+@pytest.mark.parametrize("kind", OFF_GRID)
+def test_true_numbers_in_released_ones_are_found(kind: str) -> None:
+    for seed in range(3):
+        rng = np.random.default_rng([seed, 9])
+        truth, released = off_the_grid(kind, 3.0, 3_000, rng)
+        evidence = lattice_evidence(truth, np.asarray(released, dtype=np.float64), rng, (0.0, 10.0))
+        assert evidence is not None
+        assert evidence.bound(0.001).epsilon > (4.0 if "clear" in kind else 3.0)
+
+
+def test_rows_in_the_clear_on_a_fine_grid_are_found() -> None:
+    """Cents: every number lies on the grid of labels, and few are equal."""
+    rng = np.random.default_rng(5)
+    truth, noisy = np.round(1_000 * rng.beta(2, 3, 3_000), 2), rng.laplace(0, 1_000 / 3, 3_000)
+    released = truth + np.where(rng.permutation(3_000) < 20, 0, noisy)
+    evidence = lattice_evidence(truth, released, rng)
+    assert evidence is not None
+    assert evidence.bound(0.001).method == SAME_NUMBERS
+    assert evidence.bound(0.001).epsilon > 4.0
+
+
+def test_own_numbers_are_held_against_those_of_other_rows() -> None:
+    """By hand: 5 of 100 rows have their own, 3 another's, which two rows at most have."""
+    found = SameNumbers(own=5, others=3, most=2, rows=100)
+    low = beta.ppf(0.01, 5, 96)
+    high = beta.ppf(0.99, 4, 97)
+    assert found.bound(0.02).epsilon == pytest.approx(np.log(low / (high * 2 / 99)))
+    assert found.bound(0.02).n == 100
+    assert SameNumbers(own=0, others=0, most=1, rows=100).bound(0.05).epsilon == 0.0
+    truth = np.arange(100, dtype=float)
+    released = np.roll(truth, 1)
+    released[:3] = [0.0, 1.0, 500.0]
+    evidence = lattice_evidence(truth + np.pi * truth**2, released + np.pi * released**2, RNG)
+    assert evidence is not None
+    assert evidence.same == SameNumbers(own=2, others=97, most=1, rows=100)
 
 
 @pytest.mark.parametrize(
