@@ -3,6 +3,7 @@
 Each model is fitted once per run, on the halves of the release.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -14,7 +15,7 @@ from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_ro
 from ldpaudit.mechanisms.capabilities import StagedLabel
 from ldpaudit.mechanisms.channel import Channel
 from ldpaudit.mechanisms.interface import Mechanism
-from ldpaudit.mechanisms.view import group_channel, view_channel
+from ldpaudit.mechanisms.view import group_channel, view_channel, view_family
 from ldpaudit.models.label_model import PosteriorModel, fit_posterior
 from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import FloatArray, IndexArray, IntArray
@@ -117,6 +118,15 @@ def aligned_channel(context: AuditContext) -> Channel | None:
     matrix = np.zeros((len(classes), len(outputs)))
     matrix[:, columns] = channel.matrix[rows]
     return Channel(matrix, classes, outputs)
+
+
+def claimed_family(context: AuditContext) -> Callable[[float], Channel] | None:
+    """Return the claimed mechanism on numbers at another ε in nats, coded like the release.
+
+    None for other mechanisms, and those that ε does not describe.
+    """
+    numeric = context.release.numeric
+    return None if numeric is None else view_family(context.claim, numeric.view, numeric.truth)
 
 
 def attackers_channel(context: AuditContext, rows: IndexArray) -> Channel | None:

@@ -23,7 +23,7 @@ from ldpaudit.audits.mechanism.evidence import (
     report_counts,
     subgroup_evidence,
 )
-from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
+from ldpaudit.audits.models import aligned_channel, claimed_family, feature_dependence, one_channel
 from ldpaudit.audits.registered import power_of_registered
 from ldpaudit.error_budget import CLAIMED, PROOFS
 from ldpaudit.errors import InsufficientDataError
@@ -44,7 +44,7 @@ from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
 from ldpaudit.mechanisms.channel import Channel
-from ldpaudit.mechanisms.view import point_channel, view_family
+from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import AtLevel, Bound, Estimate, Note
 from ldpaudit.result.stated import (
@@ -231,9 +231,7 @@ _CLEAR: Any = (
 def _family(context: AuditContext, channel: Channel) -> tuple[Callable[[float], Channel], str]:
     """Return the channel of a release at a larger ε, and what that takes for granted."""
     # In bins, a mechanism on numbers at a larger ε is not its own channel raised to a power.
-    numeric, found = context.release.numeric, None
-    if numeric is not None:
-        found = view_family(context.claim, numeric.view, numeric.truth)
+    found = claimed_family(context)
     return (partial(sharpened, channel), _FAMILY) if found is None else (found, _SAME_MECHANISM)
 
 

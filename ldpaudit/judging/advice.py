@@ -227,7 +227,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         and circumstances.channel is not None
         and failed & set(_REFUTING)
     ):
-        fit = fits.signs(circumstances.counts, circumstances.channel)
+        fit = fits.signs(circumstances.counts, circumstances.channel, circumstances.family)
     if circumstances.noise_step or circumstances.columns_step:
         fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)

@@ -1,6 +1,7 @@
 """Which mechanism the counts of true against released labels do fit, where not the claimed one."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,17 @@ _DIFFERS, _RARE, _HALF = 0.01, 0.01, 0.5
 _SHARPEST = 40.0
 
 
-def signs(counts: IndexArray, channel: Channel) -> dict[str, Any]:
-    """Return what counts look like that do not fit the claimed channel, as facts for advice."""
+Family = Callable[[float], Channel]
+
+
+def signs(counts: IndexArray, channel: Channel, family: Family | None = None) -> dict[str, Any]:
+    """Return what counts look like that do not fit the claimed channel, as facts for advice.
+
+    ``family`` is the claimed mechanism at another ε in nats; without it the channel is sharpened.
+    """
     if agrees(counts, channel.matrix):
         return {}
-    epsilon = fitted_epsilon(counts, channel)
+    epsilon = fitted_epsilon(counts, channel, family)
     finite = epsilon is not None and math.isfinite(epsilon)
     # Few unchanged labels fit many slips, but every slip changes some.
     slip = None if epsilon == math.inf else likely_slip(counts, channel)
@@ -39,7 +46,10 @@ def signs(counts: IndexArray, channel: Channel) -> dict[str, Any]:
         clear = (float(np.trace(counts) / sizes.sum()) - promised) / max(1 - promised, 1e-12)
         found["clear_share"] = f"{100 * clear:.0f} %" if _RARE < clear < _HALF else ""
     odd = np.flatnonzero(unlike_the_claim(counts, channel.matrix))
-    if epsilon is None and 0 < len(odd) <= max(len(counts) / 2, 1):
+    others = np.delete(counts, odd, axis=0), np.delete(channel.matrix, odd, axis=0)
+    few = 0 < len(odd) <= max(len(counts) / 2, 1)
+    # Where labels that are not odd do not agree with the claim either, something else is wrong.
+    if epsilon is None and few and agrees(*others):
         *first, last = [str(channel.classes[place]) for place in odd]
         several = f"classes {', '.join(first)} and {last} are"
         found["odd_classes"] = several if first else f"class {last} is"
@@ -55,12 +65,14 @@ def agrees(counts: IndexArray, channel: FloatArray) -> bool:
     return channel_consistency(counts, channel, _AGREES).p_value > _AGREES
 
 
-def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
+def fitted_epsilon(
+    counts: IndexArray, channel: Channel, family: Family | None = None
+) -> float | None:
     """Return the ε at which the claimed channel, sharpened or flattened, fits the counts, in nats.
 
-    Rows are proportional to T[y, z]^s, for randomized response randomized response; s maximises
-    the likelihood, which is log-concave in it. ∞ where every label was released as the channel's
-    likeliest one; None where no s fits.
+    Of a family, its likeliest member. Without one, rows are proportional to T[y, z]^s, for
+    randomized response randomized response; s maximises the likelihood, which is log-concave in it.
+    ∞ where every label was released as the channel's likeliest one; None where none fits.
     """
     matrix = channel.matrix
     finite = channel.epsilon > 0 and np.isfinite(channel.epsilon)
@@ -68,6 +80,9 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
         return None
     if not counts[matrix < matrix.max(axis=1, keepdims=True)].any():
         return math.inf
+    if family is not None:
+        likeliest = _likeliest(counts, channel.epsilon, family)
+        return likeliest if agrees(counts, family(likeliest).matrix) else None
     logs = np.log(matrix, where=matrix > 0, out=np.full(matrix.shape, -np.inf))
 
     def sharper(s: float) -> Channel:
@@ -76,11 +91,26 @@ def fitted_epsilon(counts: IndexArray, channel: Channel) -> float | None:
         return Channel(powered, channel.classes, channel.outputs)
 
     def cost(s: float) -> float:
-        fitted = sharper(s).matrix[counts > 0]
-        return -float(counts[counts > 0] @ np.log(np.maximum(fitted, 1e-300)))
+        return _cost(counts, sharper(s))
 
     found = sharper(float(minimize_scalar(cost, bounds=(0.0, _SHARPEST), method="bounded").x))
     return found.epsilon if agrees(counts, found.matrix) else None
+
+
+def _likeliest(counts: IndexArray, near: float, family: Family) -> float:
+    """Return the likeliest ε of a family, in nats, from a fortieth to forty times one near it."""
+    ends = math.log(near / _SHARPEST), math.log(near * _SHARPEST)
+
+    def cost(logarithm: float) -> float:
+        return _cost(counts, family(math.exp(logarithm)))
+
+    return math.exp(float(minimize_scalar(cost, bounds=ends, method="bounded").x))
+
+
+def _cost(counts: IndexArray, channel: Channel) -> float:
+    """Return the negative log-likelihood of counts."""
+    fitted = channel.matrix[counts > 0]
+    return -float(counts[counts > 0] @ np.log(np.maximum(fitted, 1e-300)))
 
 
 def likely_slip(counts: IndexArray, channel: Channel) -> tuple[float, str] | None:

@@ -27,7 +27,7 @@ from ldpaudit.audits.interface import (
 )
 from ldpaudit.audits.listing import BUILT_IN, ORDER, built_in_audits
 from ldpaudit.audits.mechanism.evidence import subgroup_doubt
-from ldpaudit.audits.models import aligned_channel, one_channel
+from ldpaudit.audits.models import aligned_channel, claimed_family, one_channel
 from ldpaudit.audits.running import part_notes, refusals, run_audits, taking_part
 from ldpaudit.device import check_device
 from ldpaudit.errors import InputError, PolicyError, did_you_mean
@@ -335,6 +335,7 @@ def _circumstances(
         truth=known,
         counts=label_counts(context) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
+        family=claimed_family(context),
         records=records,
         left_out={name: "--skip" if name in skip else "--only" for name in left_out},
         holds_truth=release.holds_truth,

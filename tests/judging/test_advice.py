@@ -24,7 +24,9 @@ from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.checks.listing import CHECKS, audit_behind, leads_back
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, signs, unlike_the_claim
 from ldpaudit.judging.policy import check_names, parse_policy
-from ldpaudit.mechanisms import RandomizedResponse, UnknownMechanism
+from ldpaudit.mechanisms import Channel, LabelRange, RandomizedResponse, UnknownMechanism
+from ldpaudit.mechanisms.noise import Laplace
+from ldpaudit.mechanisms.view import group_channel, numeric_view, view_family
 from ldpaudit.result import Check, Estimate
 
 ROWS = [
@@ -233,6 +235,51 @@ def test_the_fit_recovers_the_epsilon_of_a_simulated_release():
     found = fitted_epsilon(counts, rr(1.0).channel)
     assert found is not None
     assert abs(found - 2.0) < 6 / math.sqrt(20_000 * 0.88 * 0.12)
+
+
+LAPLACE = Laplace(LabelRange(0.0, 10.0), 1.0)
+VIEW = numeric_view(LAPLACE, 10_000)
+
+
+def of_numbers(epsilon, clear=0.0, odd=None, rows=20_000):
+    """Return counts of uniform numbers with noise, a share as they are, and the claim's family."""
+    rng = np.random.default_rng(5)
+    truth = rng.uniform(0, 10, rows)
+    groups, noisy = VIEW.classes.codes(truth), Laplace(LabelRange(0.0, 10.0), epsilon)
+    kept = (rng.random(rows) < clear) | (groups == odd)
+    released = np.where(kept, truth, noisy.release(truth, rng))
+    counts = np.zeros((len(VIEW.classes), len(VIEW.outputs)), dtype=np.int64)
+    np.add.at(counts, (groups, VIEW.outputs.codes(released)), 1)
+    return counts, group_channel(LAPLACE, VIEW, truth), view_family(LAPLACE, VIEW, truth)
+
+
+def test_of_numbers_the_mechanism_itself_is_fitted():
+    found = signs(*of_numbers(3.0))
+    assert abs(float(found["fitted_epsilon"]) - 3.0) < 0.15
+    assert "odd_classes" not in found
+    assert fitted_epsilon(*of_numbers(3.0)[:2]) is None
+
+
+@pytest.mark.parametrize("clear", [0.03, 0.06, 0.2])
+def test_no_group_of_numbers_is_named_where_all_are_released_otherwise(clear):
+    found = signs(*of_numbers(1.0, clear))
+    assert found
+    assert "odd_classes" not in found
+
+
+def test_the_group_of_numbers_is_named_that_is_released_otherwise():
+    assert signs(*of_numbers(1.0, odd=4))["odd_classes"].startswith("class ")
+
+
+def test_no_class_is_named_where_the_others_do_not_agree_with_the_claim():
+    matrix = np.full((6, 6), 0.1) + 0.4 * np.eye(6)
+    claimed = Channel(matrix, tuple(range(6)), tuple(range(6)))
+    shifted = np.roll(matrix, 1, axis=1) * 0.03 + matrix * 0.97
+    shifted[2] = np.roll(matrix[2], 1)
+    assert "odd_classes" not in signs(counted(shifted, 100_000), claimed)
+    alone = matrix.copy()
+    alone[2] = np.roll(matrix[2], 1)
+    assert signs(counted(alone, 100_000), claimed)["odd_classes"] == "class 2 is"
 
 
 LEAK = {"counts": counted(rr(3.0).channel.matrix), "channel": CLAIM.channel}

@@ -65,6 +65,8 @@ class Circumstances:
     """Rows by true and released label, int64 of shape (k, m)."""
     channel: Channel | None = None
     """The claimed one, in the order of the release's labels."""
+    family: Callable[[float], Channel] | None = None
+    """The claimed mechanism at another ε in nats, of a mechanism on numbers."""
     unrelated: bool = False
     """Whether true and released labels are as if they had nothing to do with each other."""
     records: tuple[AuditRecord, ...] = ()
