@@ -92,6 +92,8 @@ def report(
     from ldpaudit.errors import InputError
 
     if schema:
+        if outputs != ReportOutputs() or policy is not None or profile != "internal":
+            raise InputError("--schema prints a schema alone, and goes with no other option.")
         stream(schema_of(str(result or "run")))
         return
     if result is None:

@@ -62,6 +62,7 @@ class Command(TyperCommand):
             ctx.exit()
         if self.name == "declare":
             _check_order(args)
+        _check_given_once(self.make_parser(ctx).parse_args(args=[*args])[2])
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
@@ -90,6 +91,14 @@ class Command(TyperCommand):
                 found[group].append((place, (name, record[1])))
         ordered = {name: sorted(of, key=lambda one: one[0]) for name, of in found.items()}
         return {name: [record for _, record in of] for name, of in ordered.items() if of}
+
+
+def _check_given_once(given: Sequence[Any]) -> None:
+    """Refuse an option that takes one value and was given two: which of them holds?"""
+    single = [one for one in given if one.param_type_name == "option" and not one.multiple]
+    for option in single:
+        if single.count(option) > 1 and not option.is_flag:
+            raise InputError(f"{option.opts[0]} was given twice, and takes one value.")
 
 
 def _check_order(words: Sequence[str]) -> None:

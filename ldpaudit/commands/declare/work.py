@@ -19,7 +19,6 @@ from ldpaudit.datasets.declaration import (
     parse_declaration,
     same_claims,
 )
-from ldpaudit.datasets.domains import declared_labels
 from ldpaudit.datasets.formats.locations import watching
 from ldpaudit.datasets.known import EVERY
 from ldpaudit.datasets.labels import RELEASED, in_order, labels_of_text, read_labels
@@ -28,7 +27,7 @@ from ldpaudit.datasets.probabilities import column_channels
 from ldpaudit.datasets.reading import open_source
 from ldpaudit.datasets.writing import declared_places, write_into
 from ldpaudit.errors import InputError, OutputError, refuse
-from ldpaudit.mechanisms import UNKNOWN, from_declaration
+from ldpaudit.mechanisms import from_declaration
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.joint import JointMechanism, joint_family, marginal_claims
 from ldpaudit.mechanisms.joint import from_declaration as vector_mechanism
@@ -118,8 +117,8 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
         refuse(request.output is not None or bool(request.before), _UNSAID)
         if present is None:
             return Declared(request, table.name)
-        shown = _shown(table, request, present)
-        return replace(shown, claim=present)
+        # One that was written by hand may contradict the file.
+        return replace(_checked(table, request, present), claim=present)
     if not columns and (stated or present is None):
         label = DEFAULT_LABEL if present is None else present.label
         columns = _named_columns(replace(request, label=(label,)), shared, (label,))
@@ -238,17 +237,6 @@ def _present(table: Any, *, replaced: bool) -> ColumnsDeclaration | None:
         if replaced:
             return None
         raise
-
-
-def _shown(table: Any, request: DeclareRequest, present: ColumnsDeclaration) -> Declared:
-    """Return what is declared; the labels are read only where they are not declared."""
-    for one in present.labels:
-        claim = one.mechanism  # None: a joint mechanism states its domains.
-        if claim is not None and (
-            claim.name == UNKNOWN or declared_labels(claim, "classes") is None
-        ):
-            return _checked(table, request, present)
-    return _built(table, request, present, [()] * len(present.labels))
 
 
 def _checked(table: Any, request: DeclareRequest, claim: ColumnsDeclaration) -> Declared:

@@ -377,11 +377,14 @@ def test_mistakes_are_one_line_and_nothing_is_written():
 
 def test_files_whose_declaration_does_not_fit():
     rr = {"name": "randomized-response", "classes": ["no", "yes"], "epsilon": 1.0}
+    other = rr | {"classes": ["no", "perhaps"]}
     for labels, message in (
-        ([{"label": "a", "mechanism": rr}, {"label": "gone", "mechanism": rr}], "declares"),
+        ([{"label": "a", "mechanism": rr}, {"label": "gone", "mechanism": rr}], "'gone'"),
         ([{"label": "a", "mechanism": rr}] * 2, "different columns"),
+        ([{"label": "a", "mechanism": other}], "must be one of the declared outputs"),
     ):
         Path("t.csv.ldpaudit.json").write_text(json.dumps({"version": 2, "labels": labels}))
-        assert message in declare("t.csv")[1]
+        status, printed = declare("t.csv")
+        assert (status, message in printed) == (2, True)
     Path("t.csv.ldpaudit.json").write_text(json.dumps({"version": 3}))
     assert "version 1 or 2" in declare("t.csv")[1]

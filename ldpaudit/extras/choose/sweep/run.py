@@ -138,6 +138,10 @@ def _faults(request: SweepRequest) -> Iterator[tuple[bool, str]]:
     share = f"--test-share must lie in (0, 1). Got {request.test_share:g} instead."
     yield not 0 < request.test_share < 1, share
     yield (
+        request.test is not None and request.test_share != SweepRequest.test_share,
+        "--test-share does not go with --test, whose rows are all test rows.",
+    )
+    yield (
         request.cluster is not None and several,
         "--processes does not go with --cluster, which has workers of its own.",
     )
