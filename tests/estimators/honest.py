@@ -451,7 +451,7 @@ OTHERS = [
     *(
         World(f"no grid, {kind} {epsilon}", partial(numbers_on_no_grid, kind, epsilon), epsilon)
         for epsilon in (1.0, 4.0)
-        for kind in ("laplace", "steps", "single", "clipped", "cents")
+        for kind in ("laplace", "zeros", "steps", "single", "clipped", "cents")
     ),
     World("own numbers", own_numbers, 3.0, 0.9),
     *(

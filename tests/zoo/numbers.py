@@ -13,6 +13,7 @@ HIGH = 20
 MECHANISM = {"name": "discrete-laplace", "low": 0, "high": HIGH, "step": 1, "epsilon": CLAIM}
 WRONG = Trace(("fail:claimed-channel",))
 LATTICE = Trace(("warning:mechanism: The (noise lies on a lattice|digits of a released).*",))
+READ_OFF = Trace(("warning:mechanism: The (true numbers of some|last digits of the released).*",))
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
@@ -22,11 +23,14 @@ def geometric(n: int, scale: float, rng: np.random.Generator) -> np.ndarray:
     return rng.geometric(chance, n) - rng.geometric(chance, n)
 
 
-def _numbers(noise: Noise, **settings: Any) -> Callable[[int, np.random.Generator], Specimen]:
+def _numbers(
+    noise: Noise, *, fine: bool = False, **settings: Any
+) -> Callable[[int, np.random.Generator], Specimen]:
     def make(n: int, rng: np.random.Generator) -> Specimen:
         persons = people(n, 2, rng)
         signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
-        labels = np.clip(np.rint(6 + 4 * signal), 0, HIGH).astype(np.int64)
+        labels = np.clip(6 + 4 * signal, 0, HIGH)
+        labels = labels if fine else np.rint(labels).astype(np.int64)
         numbers = noise(labels, rng)
         whole = settings.get("name") != "laplace"
         frame = persons.frame.assign(label=numbers.astype(np.int64) if whole else numbers)
@@ -80,6 +84,14 @@ def _few_values(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return labels - HIGH / CLAIM * np.sign(uniform) * np.log(1 - 2 * np.abs(uniform))
 
 
+def _kept(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.where(rng.permutation(len(labels)) < 20, labels, _real(labels, rng))
+
+
+def _in_digits(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.rint(_real(labels, rng)) + np.floor(labels * 100) / 1e4
+
+
 def redrawn_epsilon() -> float:
     """Return ε of noise that is drawn again until the number lies in the range."""
     values = np.arange(HIGH + 1)
@@ -128,6 +140,22 @@ NUMBERS = (
         math.inf,
         LATTICE,
         Trace(("warning:mechanism: .* to the last digit.*",)),
+    ),
+    Fault(
+        "numbers-in-the-clear",
+        "Twenty numbers are released as they are, all others with continuous noise.",
+        _numbers(_kept, fine=True, name="laplace"),
+        math.inf,
+        READ_OFF,
+        Trace((), "a number that was left as it is looks like any other"),
+    ),
+    Fault(
+        "number-in-digits",
+        "The noise is rounded, and the number itself is written behind the decimal point.",
+        _numbers(_in_digits, fine=True, name="laplace"),
+        math.inf,
+        READ_OFF,
+        Trace((), "digits look like digits"),
     ),
     Fault(
         "redrawn-in-range",

@@ -43,12 +43,17 @@ class SameNumbers:
 
     Of a mechanism with ε, whatever it is, P(M(y) = y) ≤ e^ε P(M(z) = y) for all labels y and z. So
     its own number stands in a row at most e^ε times as often as the number of a row at random.
+    Looked at are rare numbers: of a quarter of the rows at least.
     """
 
     own: int
+    """Rows with a rare number that stands in the release."""
+    rare: int
+    """Rows with a rare number."""
     others: int
+    """Rows in whose place the rare number of another row stands."""
     most: int
-    """The rows that have the commonest true number."""
+    """The rows that have one and the same rare number, at most."""
     rows: int
 
     def bound(self, alpha: float) -> EpsilonBound:
@@ -56,9 +61,11 @@ class SameNumbers:
 
         Rows are independent, but not alike: Hoeffding (1956), Theorem 5.
         """
-        own = float(clopper_pearson_lower(self.own, self.rows, alpha * ONE_HALF))
+        own = float(clopper_pearson_lower(self.own, self.rare, alpha * ONE_HALF))
         often = float(clopper_pearson_upper(self.others, self.rows, alpha * ONE_HALF))
-        by_chance = min(1.0, often * self.most / (self.rows - 1))
+        # The mean over all pairs of a row with a rare number and another row.
+        pairs = self.rare * (self.rows - 1) / (self.most * self.rows)
+        by_chance = min(1.0, often / pairs)
         epsilon = max(0.0, float(np.log(own / by_chance))) if own > 0 else 0.0
         return EpsilonBound(epsilon, alpha, self.rows, SAME_NUMBERS)
 
@@ -147,14 +154,17 @@ def _same_numbers(truth: FloatArray, released: FloatArray) -> SameNumbers | None
     """Count released numbers that are true ones; None where true numbers are often equal."""
     unit = max(float(np.abs(truth).max()) * _PRECISION, 1e-300)
     true, seen = np.rint(truth / unit), np.rint(released / unit)
-    values, counts = np.unique(true, return_counts=True)
-    if counts.max() * _RARELY_EQUAL > len(truth):
+    values, place, counts = np.unique(true, return_inverse=True, return_counts=True)
+    most = int(np.sort(counts[place])[len(truth) // 4])
+    if most * _RARELY_EQUAL > len(truth):
         return None
-    own = true == seen
-    place = np.minimum(np.searchsorted(values, seen), len(values) - 1)
-    with_it = np.where(values[place] == seen, counts[place], 0)
+    rare = counts[place] <= most
+    values, counts = values[counts <= most], counts[counts <= most]
+    own = rare & (true == seen)
+    found = np.minimum(np.searchsorted(values, seen), len(values) - 1)
+    with_it = np.where(values[found] == seen, counts[found], 0)
     others = int((with_it - own > 0).sum())
-    return SameNumbers(int(own.sum()), others, int(counts.max()), len(truth))
+    return SameNumbers(int(own.sum()), int(rare.sum()), others, most, len(truth))
 
 
 def _of_fine_remainders(

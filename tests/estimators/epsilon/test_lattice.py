@@ -1,5 +1,6 @@
 """Remainders and digits of numbers: leaks that bins hide are found, and honest noise is not."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,10 +62,13 @@ def test_what_cannot_be_looked_at() -> None:
 def off_the_grid(kind: str, epsilon: float, n: int, rng: np.random.Generator) -> tuple[Any, Any]:
     """Return true numbers on no grid, and released ones; some have more than noise in them."""
     truth = 10 * rng.beta(2, 3, n)
+    if "zeros" in kind:
+        truth = np.where(rng.random(n) < 0.6, 0, truth)
     noisy = truth + rng.laplace(0, 10 / epsilon, n)
     grid, digits = np.floor(noisy * 100) / 100, np.floor(truth * 100) / 1e3
     return truth, {
         "in the clear": np.where(rng.permutation(n) < 20, truth, noisy),
+        "zeros, and in the clear": np.where(rng.permutation(n) < 60, truth, noisy),
         "in the clear, single": np.where(rng.permutation(n) < 20, truth, noisy).astype(np.float32),
         "in decimals": np.rint(noisy) + digits / 1e2,
         "in small decimals": grid + digits / 1e4,
@@ -79,6 +83,7 @@ def off_the_grid(kind: str, epsilon: float, n: int, rng: np.random.Generator) ->
 
 OFF_GRID = [
     "in the clear",
+    "zeros, and in the clear",
     "in the clear, single",
     "in decimals",
     "in small decimals",
@@ -109,19 +114,25 @@ def test_rows_in_the_clear_on_a_fine_grid_are_found() -> None:
 
 
 def test_own_numbers_are_held_against_those_of_other_rows() -> None:
-    """By hand: 5 of 100 rows have their own, 3 another's, which two rows at most have."""
-    found = SameNumbers(own=5, others=3, most=2, rows=100)
-    low = beta.ppf(0.01, 5, 96)
-    high = beta.ppf(0.99, 4, 97)
-    assert found.bound(0.02).epsilon == pytest.approx(np.log(low / (high * 2 / 99)))
+    """By hand: 5 of 80 rows have their own; 3 of 100 another's, which two rows at most have."""
+    found = SameNumbers(own=5, rare=80, others=3, most=2, rows=100)
+    low, high = beta.ppf(0.01, 5, 76), beta.ppf(0.99, 4, 97)
+    assert found.bound(0.02).epsilon == pytest.approx(np.log(low / (high * 2 * 100 / (80 * 99))))
     assert found.bound(0.02).n == 100
-    assert SameNumbers(own=0, others=0, most=1, rows=100).bound(0.05).epsilon == 0.0
-    truth = np.arange(100, dtype=float)
+    assert replace(found, own=0).bound(0.05).epsilon == 0.0
+
+
+def test_numbers_that_many_rows_have_are_left_out() -> None:
+    truth = np.arange(100, dtype=float) ** 2 * np.pi
     released = np.roll(truth, 1)
-    released[:3] = [0.0, 1.0, 500.0]
-    evidence = lattice_evidence(truth + np.pi * truth**2, released + np.pi * released**2, RNG)
+    released[:3] = [truth[0], truth[1], 5e9]
+    evidence = lattice_evidence(truth, released, RNG)
     assert evidence is not None
-    assert evidence.same == SameNumbers(own=2, others=97, most=1, rows=100)
+    assert evidence.same == SameNumbers(own=2, rare=100, others=97, most=1, rows=100)
+    truth[60:] = 0.0  # Forty rows, and the first one.
+    evidence = lattice_evidence(truth, released, RNG)
+    assert evidence is not None
+    assert evidence.same == SameNumbers(own=1, rare=59, others=58, most=1, rows=100)
 
 
 @pytest.mark.parametrize(
