@@ -116,7 +116,7 @@ def best_window(values: FloatArray, posterior: FloatArray, tolerance: float) -> 
     running = np.cumsum(np.pad(posterior, ((0, 0), (1, 0))), axis=1)
     mass = running[:, ends] - running[:, :-1]
     guess = values[mass.argmax(axis=1)] + tolerance
-    return np.asarray(np.clip(guess, values[0], values[-1]))
+    return np.asarray(np.minimum(guess, values[-1]))
 
 
 # Tolerances as shares of the declared range, by the name of their measure.

@@ -240,8 +240,8 @@ class Blend:
         parts: list[Part] = []
         for part in self.parts:
             if isinstance(part, Linear):
-                channel = np.eye(outputs) if part.transition is None else part.transition
-                fitted: Any = _linear(encoded, codes, channel, rng, (part.penalty,))
+                assert part.transition is not None  # Models of rows with channels are not refitted.
+                fitted: Any = _linear(encoded, codes, part.transition, rng, (part.penalty,))
                 parts += fitted or [part]
             elif isinstance(part, Boosted):
                 again = _boosted(encoded, codes, outputs, rng, part.model.n_iter_)

@@ -11,6 +11,7 @@ from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.models.label_model import (
     PROBABILITY_FLOOR,
+    _normal,
     blend_weights,
     fit_posterior,
 )
@@ -174,3 +175,15 @@ def test_equal_rows_share_a_hash(seed):
     rows = [tuple(float(e) + 0.0 for e in row) for row in rows]
     assert len(set(rows)) == len(np.unique(hashes))
     assert len(set(zip(rows, hashes.tolist(), strict=True))) == len(set(rows))
+
+
+def test_normal_numbers_of_a_rare_label_have_one_more_row_as_usual_as_any():
+    """By hand: of three rows with label 1 the mean is their sum over four."""
+    values = np.array([[0.0], [2.0], [1.0], [3.0], [4.0], [8.0]])
+    codes = np.array([0, 0, 0, 1, 1, 1], dtype=np.int32)
+    found = _normal(numeric_table(values), codes, 2)
+    x = found.design.transform(numeric_table(values)).astype(np.float64)
+    rare = x[3:, 0]
+    assert found.means[1, 0] == pytest.approx(rare.sum() / 4)
+    squares = (np.sum(rare**2) + 1) / 4
+    assert found.variances[1, 0] == pytest.approx(squares - (rare.sum() / 4) ** 2)

@@ -226,3 +226,13 @@ def test_rows_repeated_after_the_noise_are_said_to_be_equal_in_all_columns():
     assert "equal in all columns" in steps
     assert "If they are copies of rows, made after the noise" in steps
     assert "rows with equal values in" not in steps
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_the_rows_that_are_counted_are_those_with_the_fault(known):
+    """Other values of the column have as many rows, or more."""
+    frame, _ = people(np.random.default_rng(7))
+    sizes = frame["site"].value_counts()
+    assert sizes.max() > sizes[2]
+    step = with_fault("site", known=known).next_steps[0]
+    assert f"the {sizes[2]} rows with one value of column 'site'" in step

@@ -11,6 +11,8 @@ from extras.release.privatize.conftest import frame, ran
 from extras.release.privatize.test_round_trip import CASES, WEEKS
 
 from ldpaudit.datasets import write_release
+from ldpaudit.extras.kinds.mechanisms.with_features import STAGED
+from ldpaudit.extras.receipt import drawing
 from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS
@@ -266,3 +268,12 @@ def test_remembered_answers_are_told_from_new_ones(ending, tables):
     write_release(table.set_column(place, "label", pa.array(labels)), "r2.parquet", overwrite=True)
     changed = replay("r2.parquet", truths[1])
     assert (changed.status, changed.columns[0].places.tolist()) == ("changed", [fresh])
+
+
+def test_a_staged_mechanism_of_another_package_is_probed_with_its_own_bits():
+    mechanism = STAGED((0, 1, 2), 1.0, 3)
+    draw = drawing._probe(mechanism)
+    words = drawing._Counted()
+    assert set(np.unique(draw(words))) <= {0, 1, 2}
+    assert words.requests > 0
+    assert drawing._pure(mechanism)

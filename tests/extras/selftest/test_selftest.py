@@ -321,3 +321,9 @@ def test_this_installation_works_as_documented():
     for one in again.releases:
         same = kept[one.setting.kind, one.setting.number]
         assert one.model_copy(update={"seconds": same.seconds}) == same
+
+
+def test_rows_of_the_table_name_the_sizes_that_they_stand_for():
+    outcomes = [ended("as declared", "pass", number=i) for i in range(2)]
+    sizes = [replaced.name for replaced in result_of(outcomes).rows if replaced.group == "rows"]
+    assert sizes == ["2,500 to 9,999"]

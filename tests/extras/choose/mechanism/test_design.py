@@ -7,6 +7,7 @@ import pytest
 from extras.choose.mechanism.conftest import mechanism
 from processes import refused
 
+from ldpaudit.errors import InputError
 from ldpaudit.extras.choose.mechanism.designing import best, compare_mechanisms
 from ldpaudit.extras.choose.mechanism.invariant import invariant_channel
 from ldpaudit.mechanisms.interface import Problem
@@ -216,3 +217,8 @@ def test_the_channel_of_a_design_replaces_no_input_and_no_other_output(prior, tm
         (("--channel-out", tmp_path / "nowhere" / "matrix.csv", "--json", matrix), "folder"),
     ):
         assert said in refused(*words, *more, folder=tmp_path)
+
+
+def test_an_invariant_channel_of_too_many_labels_is_refused():
+    with pytest.raises(InputError, match=r"at most 64 labels\. Got 65"):
+        invariant_channel(tuple(range(65)), np.full(65, 1 / 65), 1.0)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from integer_tables import integer_epsilon
+from scipy.optimize import brentq
 
 from ldpaudit.extras.kinds.mechanisms.bins import DebiasedRR
 from ldpaudit.extras.kinds.mechanisms.interval_program import (
@@ -16,6 +17,7 @@ from ldpaudit.extras.kinds.mechanisms.interval_program import (
 )
 from ldpaudit.extras.kinds.mechanisms.unbiased import (
     OptimalUnbiased,
+    _price,
     closed_form,
     closed_form_is_optimal,
     integer_columns,
@@ -212,3 +214,26 @@ def test_equal_outputs_are_one_output():
     assert len(mechanism.columns.masses) == 8
     assert mechanism.weights.weights.shape == (5, 2)
     assert np.abs(mechanism.bias()).max() < 1e-12
+
+
+def test_the_closed_form_is_optimal_up_to_a_chord_of_length_one():
+    """At priors whose chord is a little shorter and longer, by its geometry."""
+    for epsilon in (1.0, 2.0, 4.0):
+        growth = math.expm1(epsilon)
+        centre, radius = growth / 2, (growth + 2) / 2
+
+        def chord(last, first=0.2, growth=growth, centre=centre, radius=radius):
+            x = growth * np.array([first, 1 - last]) - centre
+            return math.dist(*zip(x, np.sqrt(radius**2 - x**2), strict=True))
+
+        edge = brentq(lambda last: chord(last) - 1, 1e-9, 0.8 - 1e-9)
+        for last, expected in ((edge - 1e-4, False), (edge + 1e-4, True)):
+            prior = np.array([0.2, 0.8 - last, last])
+            assert closed_form_is_optimal(prior, epsilon) == expected
+
+
+def test_a_price_by_hand():
+    """α is lowered everywhere, or in proportion to the prior: the cheaper counts."""
+    sets = np.array([[1.0, 1.0], [1.0, 3.0]])  # The empty set, and one with the second label.
+    for tops, price in (([1.0, 4.0], 2.0), ([3.0, 4.0], 3.0), ([0.0, 1.0], 0.5)):
+        assert _price(np.array(tops), sets, 2.0) == pytest.approx(price)

@@ -12,6 +12,8 @@ import ldpaudit
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 from ldpaudit.extras.kinds.observational import evidence
+from ldpaudit.extras.kinds.observational.audit import check_overlap
+from ldpaudit.release import FeatureTable
 
 ONLY = ("mechanism", "observational", "power")
 LOWER = "observational.epsilon_lower"
@@ -149,3 +151,13 @@ def test_canaries_of_unfair_coins_are_chosen_for_the_largest_bound_they_promise(
             best, promised = some, bound
     assert evidence._FEWEST_CANARIES < len(best) < 400
     assert evidence._promising(None, priors, chance).tolist() == list(best)
+
+
+def test_rows_at_the_ends_of_the_public_ranges_lie_within():
+    def table(values):
+        numbers = np.asarray(values, dtype=np.float32)[:, None]
+        return FeatureTable(numbers, np.zeros((len(numbers), 0), np.int32), (), 1)
+
+    check_overlap(table([1.0, 5.0]), table([1.0] * 10 + [5.0] * 10 + [6.0] * 30))
+    with pytest.raises(InputError, match=r"of 49 rows 19 do"):
+        check_overlap(table([1.0, 5.0]), table([1.0] * 10 + [5.0] * 9 + [6.0] * 30))

@@ -6,13 +6,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import randomizers
-from scipy.stats import binom
+from scipy.stats import binom, chi2_contingency
 
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.extras.probe.black_box import work
+from ldpaudit.extras.probe.black_box import events, work
 from ldpaudit.extras.probe.black_box.events import (
+    Bins,
     Goal,
+    View,
+    _g_test,
+    _named,
     _with_sum,
     choose_events,
     fit_binning,
@@ -323,3 +327,39 @@ def test_outputs_too_large_for_the_audit_are_refused(tmp_path, monkeypatch):
 def test_a_learnt_score_sees_all_entries_and_their_sum():
     table = np.array([[1, 2, 5], [0, -3, 4]])
     assert _with_sum(table).tolist() == [[1, 2, 5, 8], [0, -3, 4, 1]]
+
+
+def test_the_test_of_two_laws_is_that_of_scipy():
+    """Cells of one count, and of none, among others."""
+    for pair in ([[1, 5, 9, 0], [4, 2, 1, 1]], [[1, 1, 3], [1, 4, 1]], [[30, 1], [25, 9]]):
+        counts = np.array(pair, dtype=float)
+        expected = chi2_contingency(counts, correction=False, lambda_="log-likelihood").pvalue
+        assert _g_test(counts) == pytest.approx(expected)
+    assert _g_test(np.array([[3.0, 0.0], [4.0, 0.0]])) == 1.0
+
+
+def test_deviations_are_from_the_median_of_the_output():
+    table = np.array([[1.0, 5.0, 9.0], [0.0, 7.0, 8.0]])
+    bins = Bins(("= 0", "= 4"), values=np.array([0.0, 4.0]))
+    view = View("deviations", (bins,) * 3)
+    assert [view.codes(table, column).tolist() for column in range(3)] == [[0, 0], [1, 1], [2, 0]]
+    assert View("entries", (bins,) * 3).codes(table, 0).tolist() == [0, 1]
+
+
+def test_outputs_that_are_one_of_two_inputs_score_by_which():
+    for first, second in (("a", "b"), ((1, 2), (3,)), (2, 7), (7, 2)):
+        table = np.empty((3, 1), dtype=object if isinstance(first, str | tuple) else np.int64)
+        other = 5 if isinstance(first, int) else "neither"
+        table[:, 0] = [first, second, other]
+        score = _named(table, first, second)
+        codes = score.view.codes(table, 0)
+        assert score.log_ratios[0][codes].tolist() == [1.0, -1.0, 0.0]
+
+
+def test_of_whole_outputs_the_most_frequent_are_seen(monkeypatch):
+    monkeypatch.setattr(events, "_ROWS_SEEN", 2)
+    rows = [("a", "x")] * 5 + [("b", "x")] * 4 + [("c", "y")] * 3
+    table = np.array(rows, dtype=object)
+    (view,) = [one for one in fit_views([table, table]) if one.name == "outputs"]
+    assert view.binnings[0].bins == 3
+    assert view.codes(table, 0).tolist() == [1] * 5 + [2] * 4 + [0] * 3

@@ -383,7 +383,7 @@ def broken(features: Any, labels: Any) -> Any:
         (remembering, {"claim": RandomizedResponse(("a", "b"), 0.5)}, "on the labels of y"),
         (remembering, {"runs": 2}, "draws no new noise in each run"),
         (remembering, {"y": np.zeros((100, 2))}, "must be one column"),
-        (remembering, {"y": np.arange(90) % 2}, "X and y must have the same rows"),
+        (remembering, {"y": np.arange(90) % 2}, "X and y must have the same rows. Got 100 and 90"),
         (remembering, {"one_person": True, "runs": 5}, "at least 20 runs. Got 5"),
         (remembering, {"delta": 1}, "delta must lie in"),
         (remembering, {"confidence": 1}, "confidence must lie in"),
