@@ -427,8 +427,8 @@ def _excess(value: float, **details: Any) -> Iterator[Part]:
     yield Estimate.estimated(EXCESS, EXCESS_TITLE, value, unit="nats", **details)
     if math.isinf(value):
         text = (
-            "With these rows and features no excess over the claim, however large, would be found "
-            "reliably."
+            "If a release with a larger ε is made as is assumed here, no excess over the claim, "
+            "however large, would be found reliably with these rows and features."
         )
         yield Note.warning("power", text)
 

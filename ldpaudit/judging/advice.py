@@ -55,6 +55,8 @@ OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
 _RARE, _CERTAIN, _MOST_ROWS_ADVISED = 0.01, 1e-6, 1e9
+_AS_CLAIMED = 0.05
+"""An ε that differs from the claimed one by this share of it is no other ε."""
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
 
@@ -228,6 +230,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         and failed & set(_REFUTING)
     ):
         fit = fits.signs(circumstances.counts, circumstances.channel, circumstances.family)
+    if claimed and abs((fit.get("epsilon") or math.inf) - claimed) <= _AS_CLAIMED * claimed:
+        fit["fitted_epsilon"] = ""  # Nobody gave the code an ε that is nearly the claimed one.
     if circumstances.noise_step or circumstances.columns_step:
         fit.pop("slip", None)  # A formula is the same for all rows.
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
@@ -238,7 +242,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "infinite_claim": claimed == math.inf,
         "seed_found": "guessable-seed" in failed,
         "epsilon_failed": "claimed-epsilon" in failed,
-        "lattice": claimed is not None and value.get(LATTICE, 0.0) > claimed,
+        # A larger ε leaves more numbers as they were, too: then it is the ε that is wrong.
+        "lattice": claimed is not None and value.get(LATTICE, 0.0) > max(claimed, everyone),
         "some_leak_more": claimed is not None
         and value.get(SUBGROUPS, 0.0) > max(claimed, everyone),
         "shared_noise": value.get(stated.SHARED_NOISE_TEST, 1.0) <= _RARE,

@@ -15,6 +15,7 @@ from ldpaudit.result.numbers import number
 
 _AGREES = 0.05
 """Counts agree with a channel if their p-value is above this; they then do not speak against it."""
+_AGREES_WELL = 0.2
 _DIFFERS, _RARE, _HALF = 0.01, 0.01, 0.5
 _SHARPEST = 40.0
 
@@ -45,11 +46,8 @@ def signs(counts: IndexArray, channel: Channel, family: Family | None = None) ->
         promised = float(sizes @ channel.matrix.diagonal() / sizes.sum())
         clear = (float(np.trace(counts) / sizes.sum()) - promised) / max(1 - promised, 1e-12)
         found["clear_share"] = f"{100 * clear:.0f} %" if _RARE < clear < _HALF else ""
-    odd = np.flatnonzero(unlike_the_claim(counts, channel.matrix))
-    others = np.delete(counts, odd, axis=0), np.delete(channel.matrix, odd, axis=0)
-    few = 0 < len(odd) <= max(len(counts) / 2, 1)
-    # Where labels that are not odd do not agree with the claim either, something else is wrong.
-    if epsilon is None and few and agrees(*others):
+    odd = _odd_classes(counts, channel.matrix)
+    if epsilon is None and len(odd):
         *first, last = [str(channel.classes[place]) for place in odd]
         several = f"classes {', '.join(first)} and {last} are"
         found["odd_classes"] = several if first else f"class {last} is"
@@ -58,6 +56,20 @@ def signs(counts: IndexArray, channel: Channel, family: Family | None = None) ->
             found["kept"] = f"{100 * kept:.0f} %"
             found["promised"] = f"{100 * channel.matrix[odd[0], odd[0]]:.0f} %"
     return found
+
+
+def _odd_classes(counts: IndexArray, channel: FloatArray) -> IndexArray:
+    """Return the classes that were released otherwise than claimed, where the others were not."""
+    # None unless the others are as many, in classes and in rows, and agree well with the claim:
+    # what all classes have in common shows first in the largest.
+    sizes = counts.sum(axis=1)
+    odd = unlike_the_claim(counts, channel)
+    others = ~odd & (sizes > 0)
+    outnumbered = odd.sum() <= others.sum() and sizes[odd].sum() <= sizes[others].sum()
+    if not odd.any() or not outnumbered:
+        return np.empty(0, dtype=np.int64)
+    p_value = channel_consistency(counts[others], channel[others], _AGREES).p_value
+    return np.flatnonzero(odd) if p_value > _AGREES_WELL else np.empty(0, dtype=np.int64)
 
 
 def agrees(counts: IndexArray, channel: FloatArray) -> bool:

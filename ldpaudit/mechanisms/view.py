@@ -8,7 +8,7 @@ larger ε than the mechanism: what is certified for the view is certified for th
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -111,9 +111,10 @@ def view_family(
     """Return the claimed mechanism at another ε in nats, as a channel to the view's outputs.
 
     From groups of the true labels given, from every label where ``view`` has no groups, or from
-    single ones. None where the mechanism is not described by ε, or has other outputs at another.
+    single ones. Parameters that follow from ε, such as the width of stairs, follow from the other.
+    None where the mechanism is not described by ε, or has other outputs at another.
     """
-    stated = dict(claim.declaration())
+    stated = _without_implied(claim)
     if not isinstance(claim, NumericMechanism) or "epsilon" not in stated or "prior" in stated:
         return None
     name, labels = claim.traits.name, truth
@@ -143,6 +144,20 @@ def view_family(
     if own is None or other is None:
         return channel if own is other else None
     return channel if np.array_equal(own, other) else None
+
+
+def _without_implied(claim: Mechanism) -> dict[str, Any]:
+    """Return a declaration's parameters without those that the others imply."""
+    stated = dict(claim.declaration())
+    for name in [one for one in stated if one != "epsilon"]:
+        fewer = {key: value for key, value in stated.items() if key != name}
+        try:
+            made = from_declaration(Declaration(claim.traits.name, fewer), ())
+        except InputError:
+            continue
+        if dict(made.declaration()) == dict(claim.declaration()):
+            stated = fewer
+    return stated
 
 
 def _named(matrix: FloatArray, view: NumericView) -> Channel:

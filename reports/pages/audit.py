@@ -128,7 +128,8 @@ def _banner(result: AuditResult) -> Banner:
 def _facts(result: AuditResult, printer: Printer) -> Iterator[Pair]:
     release, (what, count) = result.release, _held(result)
     of = counted_as(result.mechanism.name)
-    sizes = f"{rows(release.rows)} {of}, {rows(release.features)} features, {count} {what.lower()}"
+    features = "1 feature" if release.features == 1 else f"{rows(release.features)} features"
+    sizes = f"{rows(release.rows)} {of}, {features}, {count} {what.lower()}"
     digest = f"; SHA-256 {name(release.sha256[:12])}…" if release.sha256 else ""
     yield "Audited", f"{sizes}{digest}"
     yield "Claim", _claim(result, printer)

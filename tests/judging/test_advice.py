@@ -27,6 +27,7 @@ from ldpaudit.judging.policy import check_names, parse_policy
 from ldpaudit.mechanisms import Channel, LabelRange, RandomizedResponse, UnknownMechanism
 from ldpaudit.mechanisms.noise import Laplace
 from ldpaudit.mechanisms.view import group_channel, numeric_view, view_family
+from ldpaudit.release import label_table
 from ldpaudit.result import Check, Estimate
 
 ROWS = [
@@ -280,6 +281,43 @@ def test_no_class_is_named_where_the_others_do_not_agree_with_the_claim():
     alone = matrix.copy()
     alone[2] = np.roll(matrix[2], 1)
     assert signs(counted(alone, 100_000), claimed)["odd_classes"] == "class 2 is"
+
+
+def test_where_every_class_that_occurs_is_odd_none_is_named():
+    """Three of ten declared classes, each with a favoured label."""
+    claimed = RandomizedResponse.from_epsilon(tuple("abcdefghij"), 2.0).channel
+    counts = np.zeros((10, 10), dtype=np.int64)
+    counts[:3] = np.rint(1000 * (0.5 * claimed.matrix[:3] + 0.5 * np.eye(10)[4]))
+    assert "odd_classes" not in signs(counts, claimed)
+
+
+@pytest.mark.parametrize("kind", ["next", "always first", "own column"])
+@pytest.mark.parametrize(
+    ("shares", "epsilon"),
+    [((0.8, 0.05, 0.05, 0.05, 0.05), 1.0), ((0.5, 0.3, 0.1, 0.05, 0.05), 2.0)],
+)
+def test_a_large_class_is_not_named_for_what_all_have_in_common(kind, shares, epsilon):
+    rng, named = np.random.default_rng(3), 0
+    claimed = rr(epsilon, 5).channel
+    noise = 5 / (math.exp(epsilon) + 4)
+    for _ in range(60):
+        truth = rng.choice(5, 500, p=shares)
+        other = {
+            "next": (truth + rng.integers(0, 3, 500)) % 5,
+            "always first": np.zeros(500, dtype=int),
+            "own column": rng.permutation(truth),
+        }[kind]
+        released = np.where(rng.random(500) < noise, other, truth)
+        named += "odd_classes" in signs(label_table(truth, released, 5, 5), claimed)
+    assert named <= 6
+
+
+def test_an_epsilon_that_is_nearly_the_claimed_one_is_not_named():
+    for epsilon, named in ((1.03, False), (1.2, True)):
+        counts = counted(rr(epsilon, 2).channel.matrix, 1_000_000)
+        check = answered("claimed-epsilon")
+        steps = " ".join(told(evidence(), check, 2, counts=counts, channel=rr(1.0, 2).channel))
+        assert ("the counts fit" in steps) == named
 
 
 LEAK = {"counts": counted(rr(3.0).channel.matrix), "channel": CLAIM.channel}

@@ -113,9 +113,8 @@ def test_a_larger_epsilon_is_that_of_the_mechanism(name):
     claim = {**GRIDDED, **CONTINUOUS}[name]
     low, high = claim.label_bounds
     truth = np.linspace(low, high, 5 if claim.label_values is None else int(high - low) + 1)
-    worse = from_declaration(
-        Declaration(claim.traits.name, {**claim.declaration(), "epsilon": 4.0}), ()
-    )
+    kept = {k: v for k, v in claim.declaration().items() if k not in ("gamma", "width")}
+    worse = from_declaration(Declaration(claim.traits.name, {**kept, "epsilon": 4.0}), ())
     view = numeric_view(claim, 10_000)
     channel = view_family(claim, view, truth)(4.0).matrix
     fine = worse.binned(view.outputs.edges.tolist(), truth).matrix
@@ -144,3 +143,14 @@ def test_beyond_the_largest_epsilon_a_family_stays_there():
         group_channel(claim, numeric_view(claim, 10_000), np.linspace(-1.0, 4.0, 40_000)).matrix,
         abs=1e-3,
     )
+
+
+def test_a_shape_that_somebody_chose_is_kept_at_a_larger_epsilon():
+    range_, truth = {"low": -1.0, "high": 4.0}, np.linspace(-1.0, 4.0, 40)
+    chosen = from_declaration(
+        Declaration("staircase", {**range_, "epsilon": 1.5, "gamma": 0.1}), ()
+    )
+    worse = from_declaration(Declaration("staircase", {**range_, "epsilon": 4.0, "gamma": 0.1}), ())
+    view = numeric_view(chosen, 10_000)
+    channel = view_family(chosen, view, truth)(4.0).matrix
+    assert channel == pytest.approx(group_channel(worse, view, truth).matrix)

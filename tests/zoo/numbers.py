@@ -13,7 +13,7 @@ HIGH = 20
 MECHANISM = {"name": "discrete-laplace", "low": 0, "high": HIGH, "step": 1, "epsilon": CLAIM}
 WRONG = Trace(("fail:claimed-channel",))
 LATTICE = Trace(("warning:mechanism: The (noise lies on a lattice|digits of a released).*",))
-READ_OFF = Trace(("warning:mechanism: The (true numbers of some|last digits of the released).*",))
+READ_OFF = Trace(("warning:mechanism: The (true numbers of some|finer digits of the released).*",))
 Noise = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 

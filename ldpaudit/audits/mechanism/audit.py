@@ -356,8 +356,12 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     found = lattice_evidence(true, released, rng, claim.label_bounds)
     if found is None:
         return
-    bound = found.bound(PROOFS_OF_NUMBERS.of(1 - context.plan.confidence, "lattice"))
-    if claim.epsilon is not None and bound.epsilon > claim.epsilon:
+    alpha, insider = 1 - context.plan.confidence, insider_evidence(context)
+    bound, known = found.bound(PROOFS_OF_NUMBERS.of(alpha, "lattice")), claim.epsilon
+    if insider is not None and known is not None:
+        # A larger ε leaves more numbers as they were, too.
+        known = max(known, insider.bound(PROOFS_OF_NUMBERS.of(alpha, "insider")).epsilon)
+    if known is not None and bound.epsilon > known:
         yield Note.warning("mechanism", _read_off(found, bound))
     words = (
         "the strongest bound from the remainders of true and released numbers (by 2 to 10, or the "
@@ -379,7 +383,7 @@ def _read_off(found: LatticeEvidence, bound: EpsilonBound) -> str:
         )
     if found.step is None:
         return (
-            "The last digits of the released numbers go with the true ones: something is written "
+            "The finer digits of the released numbers go with the true ones: something is written "
             "there that is no noise. Release numbers in the steps of the noise."
         )
     if found.modulus is not None:

@@ -29,8 +29,8 @@ _PRECISION: Final = 2.0**-21
 """The distance of two numbers of single precision that are the same, as a share of the largest."""
 _RARELY_EQUAL: Final = 50
 """A number of which at most one row in so many has the same is recognised by itself."""
-_FINEST: Final = 1e-9
-"""The shortest distance, as a share of the range, whose remainders are looked at."""
+_COARSEST, _FINEST = 64, 1e-9
+"""Remainders are looked at by this part of the range at most, and this share of it at least."""
 
 
 SAME_NUMBERS: Final = "same numbers"
@@ -194,9 +194,9 @@ def _of_fine_remainders(
 def _distances(width: float) -> Iterator[float]:
     """Yield distances, of which there are many in a range: its parts, powers of 2 and of 10."""
     for first, ratio in (
-        (width / 64, 2),
-        (2.0 ** math.floor(math.log2(width / 8)), 2),
-        (10.0 ** math.floor(math.log10(width / 8)), 10),
+        (width / _COARSEST, 2),
+        (2.0 ** math.floor(math.log2(width / _COARSEST)), 2),
+        (10.0 ** math.floor(math.log10(width / _COARSEST)), 10),
     ):
         distance = first
         while distance >= _FINEST * width:
@@ -237,11 +237,27 @@ def _by_digits(
 def repeated_numbers(released: FloatArray) -> int:
     """Return how many rows have a number, of more than six decimals, that another row has too.
 
-    Continuous noise repeats no number. Rounded ones are not counted.
+    Continuous noise repeats no number. Rounded ones are not counted, and in single precision not
+    those that are equal by chance.
     """
     if not len(released):
         return 0
     values, counts = np.unique(released, return_counts=True)
     scale = max(float(np.ptp(values)), 1e-300)
     fine = ~_whole(values * 1e6) if scale > 1 else ~_whole(values / scale * 1e6)
-    return int(counts[fine & (counts > 1)].sum())
+    repeated = int(counts[fine & (counts > 1)].sum())
+    with np.errstate(over="ignore"):
+        single = np.array_equal(values, values.astype(np.float32))
+    return max(repeated - _equal_by_chance(values, counts), 0) if single else repeated
+
+
+def _equal_by_chance(values: FloatArray, counts: IndexArray) -> int:
+    """Return how many rows have another's number because single precision has no others there."""
+    # By how many rows there are between the hundredth value below and the hundredth above.
+    first = np.maximum(np.arange(len(values)) - 100, 0)
+    last = np.minimum(np.arange(len(values)) + 100, len(values) - 1)
+    before = np.concatenate([[0], np.cumsum(counts)])
+    width = np.maximum(values[last] - values[first], 1e-300)
+    near = (before[last + 1] - before[first]) / width
+    spacing = np.spacing(np.abs(values).astype(np.float32)).astype(np.float64)
+    return math.ceil(float(counts @ -np.expm1(-near * spacing)))

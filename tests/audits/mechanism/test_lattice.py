@@ -8,7 +8,7 @@ from estimators.epsilon.test_lattice import off_the_grid
 import ldpaudit
 from ldpaudit.estimators.epsilon.lattice import lattice_evidence
 from ldpaudit.mechanisms import LabelRange, Mechanism
-from ldpaudit.mechanisms.noise import Laplace, RangeFamily, Staircase
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, RangeFamily, Staircase
 from ldpaudit.result import AuditResult
 
 RANGE = LabelRange(0.0, 10.0)
@@ -53,7 +53,7 @@ def test_the_bound_from_digits_is_at_its_share_of_the_error() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "text"),
-    [("in the clear", "look for a branch"), ("in 1,024 steps", "The last digits of the released")],
+    [("in the clear", "look for a branch"), ("in 1,024 steps", "The finer digits of the released")],
 )
 def test_true_numbers_in_released_ones_are_a_violation(kind: str, text: str) -> None:
     rng, claim = np.random.default_rng(4), Laplace(RANGE, 3.0)
@@ -63,3 +63,15 @@ def test_true_numbers_in_released_ones_are_a_violation(kind: str, text: str) -> 
     assert "claimed-epsilon" in [one.id for one in result.checks if one.verdict == "fail"]
     assert any(text in note.text for note in result.notes)
     assert any("some numbers are released as they are" in step for step in result.next_steps)
+
+
+def test_of_a_larger_epsilon_it_is_not_said_that_numbers_are_kept() -> None:
+    """Noise in steps leaves some numbers as they were: the more, the larger ε is."""
+    rng, weeks = np.random.default_rng(3), LabelRange(0, 100, 1)
+    truth = rng.integers(0, 101, 10_000)
+    released = DiscreteLaplace(weeks, 10.0).release(truth, rng)
+    result = audited(DiscreteLaplace(weeks, 1.0), released, truth)
+    assert result.verdict == "fail"
+    assert "the counts fit ε = " in result.next_steps[0]
+    texts = " ".join(note.text for note in result.notes)
+    assert "true numbers of some rows" not in texts

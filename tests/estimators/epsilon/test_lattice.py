@@ -144,3 +144,12 @@ def test_real_numbers_that_repeat_are_counted_unless_rounded(
 ) -> None:
     released = drawn(kind, 1.0, 10_000, np.random.default_rng(0))[1]
     assert least <= repeated_numbers(released) <= most
+
+
+@pytest.mark.parametrize("n", [1_000, 300_000])
+def test_numbers_of_single_precision_are_equal_by_chance(n: int) -> None:
+    rng = np.random.default_rng(0)
+    noisy = (rng.random(n) * 10 + rng.laplace(0, 2, n)).astype(np.float32).astype(np.float64)
+    assert repeated_numbers(noisy) < 1e-4 * n + 5
+    few = drawn("1,024 values", 1.0, 10_000, rng)[1].astype(np.float32).astype(np.float64)
+    assert repeated_numbers(few) > 4_000
