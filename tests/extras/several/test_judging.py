@@ -168,3 +168,29 @@ def test_a_node_that_declares_more_than_is_allowed():
     answer = draft.test(0.05)
     assert (answer.verdict, answer.observed) == ("fail", 3.0)
     assert "ε = 3 is declared, and the policy allows 2" in answer.reason
+
+
+def draft(mine, check):
+    return next((one for one in drafts_of(mine) if one.id == check), None)
+
+
+def test_where_all_noise_is_drawn_again_no_bound_is_asked_for():
+    proven = (SimpleNamespace(proven=True),) * 2
+    mine = node(2.0, 9.0, p_value=1e-9, replays=proven)
+    found = draft(mine, "claimed-epsilon")
+    assert (found.no_test, found.test(0.05).verdict) == (True, "pass")
+    assert found.test(0.05).reason == "the noise was drawn again, and every label is as drawn"
+    assert draft(mine, "claimed-channel") is None
+    for other in (node(math.inf, 9.0, replays=proven), node(2.0, 9.0)):
+        assert draft(other, "claimed-epsilon").no_test is False
+    mixed = (proven[0], SimpleNamespace(proven=False))
+    assert draft(node(2.0, 9.0, replays=mixed), "claimed-epsilon").no_test is False
+
+
+def test_how_draws_go_together_is_said():
+    for p_value, verdict, reason in (
+        (0.01, "fail", "they do not"),
+        (0.9, "pass", "the joint draws agree with what is declared"),
+    ):
+        found = draft(node(p_value=p_value, odd="they do not"), "claimed-channel").test(0.05)
+        assert (found.verdict, found.reason) == (verdict, reason)

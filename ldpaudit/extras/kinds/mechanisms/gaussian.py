@@ -102,7 +102,10 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     check_epsilon(epsilon)
     check_delta(delta)
     check_positive("sensitivity", sensitivity)
-    return sensitivity * _least(lambda sigma: gaussian_delta(sigma, 1.0, epsilon), delta)
+    sigma = sensitivity * _least(lambda least: gaussian_delta(least, 1.0, epsilon), delta)
+    while gaussian_delta(sigma, sensitivity, epsilon) > delta:  # Scaled, σ was rounded again.
+        sigma *= 1 + 1e-12
+    return sigma
 
 
 class GaussianResponse(Response, NoisyFeatures):
