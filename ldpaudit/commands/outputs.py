@@ -128,7 +128,8 @@ def _to_standard_error() -> Iterator[None]:
             yield
     finally:
         os.dup2(kept, _STANDARD_OUTPUT)
-        os.close(kept)
+        with suppress(OSError):  # Nothing was written by this name, so nothing is lost.
+            os.close(kept)
 
 
 @dataclass(frozen=True)

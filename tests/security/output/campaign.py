@@ -105,20 +105,22 @@ CASES = {
     "privatize --overwrite": Case(f"{_MADE} --overwrite", "r.parquet s.parquet", (_OTHER,)),
     "privatize --overwrite, CSV": Case(
         f"{_TEXT} --overwrite",
-        "r.csv s.csv r.csv.ldpaudit.json",
+        "r.csv s.csv r.csv.ldpaudit.json s.csv.ldpaudit.json",
         (_TEXT.replace("d.csv", "t.csv"),),
     ),
     "privatize --remember": Case(
-        f"{_IDS} -o r2.parquet --secret s2.csv", "r2.parquet s2.csv m", (f"{_IDS} -o r1.parquet",)
+        f"{_IDS} -o r2.parquet --secret s2.csv",
+        "r2.parquet s2.csv s2.csv.ldpaudit.json m",
+        (f"{_IDS} -o r1.parquet",),
     ),
     "privatize --overwrite, links": Case(
         f"{_RELEASE} -o l.parquet --secret k.parquet --overwrite", "r.parquet s.parquet", (_OTHER,)
     ),
-    "run": Case(f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE,), status=3),
+    "run": Case(f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE,)),
     "run over former reports": Case(
-        f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE, f"{_RUN} {_REPORTS} --seed 1"), status=3
+        f"{_RUN} {_REPORTS}", _WRITTEN, (_MADE, f"{_RUN} {_REPORTS} --seed 1")
     ),
-    "run --json -": Case(f"{_RUN} --json - --html a.html", "a.html", (_MADE,), status=3),
+    "run --json -": Case(f"{_RUN} --json - --html a.html", "a.html", (_MADE,)),
     "report": Case(
         "report a.json --html b.html --junit b.xml --markdown b.md",
         "b.html b.xml b.md",
@@ -137,7 +139,7 @@ CASES = {
     "declare -o": Case(
         "declare d.csv --mechanism rr --epsilon 2 --quiet -o e.csv", "e.csv e.csv.ldpaudit.json"
     ),
-    "learn": Case("learn r.parquet --test t.csv --json m.json --quiet", "m.json", (_MADE,)),
+    "learn": Case("learn r.parquet --test others.csv --json m.json --quiet", "m.json", (_MADE,)),
     "advise": Case(
         f"advise d.csv --label label --policy p.toml --minutes 0.0001 {_PAGES} --quiet",
         "m.json m.html",
@@ -169,8 +171,8 @@ CASES = {
 
 def write_inputs(folder):
     """Write the inputs of all cases."""
-    for name, share in {"d.csv": 2, "t.csv": 3}.items():
-        rows = [(number, "AB"[number * 7 % 5 < share]) for number in range(60)]
+    for name, share, first in (("d.csv", 2, 0), ("t.csv", 3, 0), ("others.csv", 2, 60)):
+        rows = [(number, "AB"[number * 7 % 5 < share]) for number in range(first, first + 60)]
         (folder / name).write_text("x,label\n" + "".join(f"{x},{y}\n" for x, y in rows))
     (folder / "c.csv").write_text("A,B\n0.7,0.3\n0.3,0.7\n")
     (folder / "q.csv").write_text("label,probability\n" + "".join(f"{n},0.2\n" for n in range(5)))
