@@ -303,7 +303,7 @@ def _read_off(
     release = context.release
     if labels.most_equal is not None or release.features.is_constant():
         return
-    some = rows[:_MOST_READ]
+    some = _one_of_a_person(context, rows)[:_MOST_READ]
     shown = represent(release.features, some, places=places, keys=release.keys)
     known = LabelsRead(labels.codes[some], release.released[some])
     found = [one for one in readable(shown, known, context.rng("columns", "blur")) if one.notable]
@@ -334,6 +334,24 @@ def _read_off(
             "class), have been treated class by class, or predict the label by nature; anybody "
             "who reads it knows those labels.",
         )
+
+
+def _one_of_a_person(context: AuditContext, rows: IndexArray) -> IndexArray:
+    """Return the rows, of each declared group one, and of few equal rows with one label, too."""
+    # What is learnt from a person's other rows is no reading.
+    release, people = context.release, np.arange(len(context.release))
+    truth, alike = release.truth, copies(context)
+    if release.groups is not None:
+        people = release.groups
+    elif truth is not None and len(alike):
+        sizes = np.bincount(alike)
+        lowest, highest = np.full(len(sizes), np.iinfo(truth.dtype).max), np.full(len(sizes), -1)
+        np.minimum.at(lowest, alike, truth)
+        np.maximum.at(highest, alike, truth)
+        person = (sizes <= _MOST_OF_ONE) & (lowest == highest)
+        people = np.where(person[alike], alike, len(sizes) + people)
+    _, first = np.unique(people[rows], return_index=True)
+    return rows[np.sort(first)]
 
 
 def _clear_rows(release: Release, found: Sequence[Readable], n: int) -> Iterator[Part]:

@@ -253,8 +253,18 @@ def own_numbers(rng: Rng) -> Bound:
     others = (codes + rng.integers(1, 100, 3_000)) % 100
     found = lattice_evidence(numbers[codes], numbers[np.where(kept, codes, others)], rng)
     assert found is not None
-    assert found.same is not None
-    return lambda alpha: found.same.bound(alpha).epsilon
+    (same,) = found.same
+    return lambda alpha: same.bound(alpha).epsilon
+
+
+def a_common_number(rng: Rng) -> Bound:
+    """Half of the rows have one number, which comes out e^ε times as often of them."""
+    truth = np.where(rng.random(2_000) < 0.5, 0.0, rng.random(2_000))
+    often = np.where(truth == 0, 0.05 * math.e, 0.05)
+    released = np.where(rng.random(2_000) < often, 0.0, rng.random(2_000) + 2)
+    found = lattice_evidence(truth, released, rng)
+    assert found is not None
+    return lambda alpha: found.same[-1].bound(alpha).epsilon
 
 
 def worst_guesses(delta: float, sides: int, of_delta: bool, rng: Rng) -> Bound:
@@ -454,6 +464,7 @@ OTHERS = [
         for kind in ("laplace", "zeros", "steps", "single", "clipped", "cents")
     ),
     World("own numbers", own_numbers, 3.0, 0.9),
+    World("a common number", a_common_number, 1.0, 0.5),
     *(
         World(
             f"guesses {delta} {sides} {which}", partial(worst_guesses, delta, sides, which), *truth

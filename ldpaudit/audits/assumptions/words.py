@@ -120,7 +120,8 @@ def _step_of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -
         f"own serves several rows. {_ON_ITS_OWN}"
     )
     if where.name == "group":
-        return step
+        # To draw the noise on one label again would reveal more of it.
+        return f"{step[:-1]}, unless they repeat one person's one label: then keep it as it is."
     step = f"{step[:-1]}; if one person's rows share it on purpose, name their column (--group)."
     if _are_copies(context, where):
         return f"{step} If they are copies of rows, made after the noise, leave the copies out."

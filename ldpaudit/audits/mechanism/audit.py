@@ -334,12 +334,14 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     numbers, claim = context.release.numeric, context.claim.offers(NumericMechanism)
     if numbers is None or not numbers.view.outputs.grouped or claim is None:
         return
+    counted = counted_rows(context)
+    rows = np.arange(len(numbers.released)) if counted is None else counted
     if claim.output_values is None:
-        seen, step = numbers.released, claim.output_step
+        seen, step = numbers.released[rows], claim.output_step
         if step is not None:  # Outputs of the claimed noise in steps repeat by design.
             steps = (seen - claim.label_bounds[0]) / step
             seen = seen[np.abs(steps - np.rint(steps)) > _ON_STEP]
-        share = repeated_numbers(seen) / len(numbers.released)
+        share = repeated_numbers(seen) / len(rows)
         if share >= _MOST_REPEATED:
             text = (
                 f"{share:.0%} of the rows have a released number, to the last digit, that another "
@@ -349,8 +351,6 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
             yield Note.warning("mechanism", text)
     if numbers.truth is None or feature_dependence(context) is not None:
         return
-    rows = counted_rows(context)
-    rows = np.arange(len(numbers.truth)) if rows is None else rows
     rng = context.rng("epsilon", "lattice")
     true, released = numbers.truth[rows], numbers.released[rows]
     found = lattice_evidence(true, released, rng, claim.label_bounds)
@@ -367,7 +367,7 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
         "the strongest bound from the remainders of true and released numbers (by 2 to 10, or the "
         "digits between labels), chosen on one half of the rows and counted on the other"
     )
-    if found.same is not None:
+    if found.same:
         words += ", and from how often a released number is a true one: its own row's, or another's"
     names = LATTICE, "True labels, remainders of numbers"
     shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")

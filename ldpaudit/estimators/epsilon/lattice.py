@@ -27,8 +27,12 @@ _CLASSES: Final = 8
 _MOST_ROWS_COUNTED: Final = 200_000
 _PRECISION: Final = 2.0**-21
 """The distance of two numbers of single precision that are the same, as a share of the largest."""
-_RARELY_EQUAL: Final = 50
-"""A number of which at most one row in so many has the same is recognised by itself."""
+_RARELY_EQUAL: Final = 6
+"""A number that at most one row in so many has is counted with others."""
+_RARE_ROWS: Final = 4
+"""One row in so many at least has such a number."""
+_MOST_COMMON: Final = 2
+"""Of more common numbers so many are looked at, each by itself."""
 _COARSEST, _FINEST = 64, 1e-9
 """Remainders are looked at by this part of the range at most, and this share of it at least."""
 
@@ -42,32 +46,31 @@ class SameNumbers:
     """How many rows have a released number that is a true one: their own, or another row's.
 
     Of a mechanism with ε, whatever it is, P(M(y) = y) ≤ e^ε P(M(z) = y) for all labels y and z. So
-    its own number stands in a row at most e^ε times as often as the number of a row at random.
-    Looked at are rare numbers: of a quarter of the rows at least.
+    its own number stands in a row at most e^ε times as often as that of a random row with another.
+    Which numbers are looked at, true ones decide.
     """
 
     own: int
-    """Rows with a rare number that stands in the release."""
-    rare: int
-    """Rows with a rare number."""
+    """Rows with such a number that stands in the release."""
+    having: int
+    """Rows with such a number."""
     others: int
-    """Rows in whose place the rare number of another row stands."""
-    most: int
-    """The rows that have one and the same rare number, at most."""
-    rows: int
+    """Rows in whose place such a number stands that is not their own."""
+    asked: int
+    """The rows of which that was counted."""
+    scale: float
+    """What the share of these is multiplied by to be that of one number of a row at random."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the lower bound of ε at level 1 − alpha, in nats.
 
         Rows are independent, but not alike: Hoeffding (1956), Theorem 5.
         """
-        own = float(clopper_pearson_lower(self.own, self.rare, alpha * ONE_HALF))
-        often = float(clopper_pearson_upper(self.others, self.rows, alpha * ONE_HALF))
-        # The mean over all pairs of a row with a rare number and another row.
-        pairs = self.rare * (self.rows - 1) / (self.most * self.rows)
-        by_chance = min(1.0, often / pairs)
+        own = float(clopper_pearson_lower(self.own, self.having, alpha * ONE_HALF))
+        often = float(clopper_pearson_upper(self.others, self.asked, alpha * ONE_HALF))
+        by_chance = min(1.0, often * self.scale)
         epsilon = max(0.0, float(np.log(own / by_chance))) if own > 0 else 0.0
-        return EpsilonBound(epsilon, alpha, self.rows, SAME_NUMBERS)
+        return EpsilonBound(epsilon, alpha, self.asked, SAME_NUMBERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +79,8 @@ class LatticeEvidence:
 
     bounds: BoundEvidence | None
     """From remainders, chosen on one half of the rows and counted on the other."""
-    same: SameNumbers | None
-    """None where true numbers are often equal."""
+    same: tuple[SameNumbers, ...]
+    """Of numbers that few people have, and of each that many have."""
     step: float | None
     """Between neighbouring labels; None where labels lie on no grid."""
     modulus: int | None
@@ -87,8 +90,8 @@ class LatticeEvidence:
     """The share of the counted rows whose true remainder is read off."""
 
     def bound(self, alpha: float) -> EpsilonBound:
-        """Return the larger bound of ε at level 1 − alpha, in nats; of two, each has a half."""
-        parts = [part for part in (self.bounds, self.same) if part is not None]
+        """Return the largest bound of ε at level 1 − alpha, in nats; each has an equal share."""
+        parts = [part for part in (self.bounds, *self.same) if part is not None]
         found = [part.bound(alpha / len(parts)) for part in parts]
         best = max(found, key=lambda bound: bound.epsilon)
         return EpsilonBound(best.epsilon, alpha, best.n, best.method)
@@ -129,7 +132,7 @@ def lattice_evidence(
             distances = list(_distances(high - low))
             counts = _of_fine_remainders(truth, released - low, distances, learn, test)
         bounds = None if counts is None else epsilon_evidence(counts, None, rng)
-        if bounds is None and same is None:
+        if bounds is None and not same:
             return None
         return LatticeEvidence(bounds, same, None, None, 0.0)
     labels = np.rint(steps).astype(np.int64)
@@ -144,27 +147,39 @@ def lattice_evidence(
         guess = _by_digits(labels, places, learn, test)
         counts = label_table(labels[test] % _CLASSES, guess, _CLASSES, _CLASSES + 1)
     bounds = epsilon_evidence(counts, None, rng)
-    if bounds is None and same is None:
+    if bounds is None and not same:
         return None
     right = float(np.trace(counts)) / len(test)
     return LatticeEvidence(bounds, same, step, modulus, right)
 
 
-def _same_numbers(truth: FloatArray, released: FloatArray) -> SameNumbers | None:
-    """Count released numbers that are true ones; None where true numbers are often equal."""
+def _same_numbers(truth: FloatArray, released: FloatArray) -> tuple[SameNumbers, ...]:
+    """Count released numbers that are true ones: rare ones together, and the commonest."""
     unit = max(float(np.abs(truth).max()) * _PRECISION, 1e-300)
-    true, seen = np.rint(truth / unit), np.rint(released / unit)
+    true, seen, n = np.rint(truth / unit), np.rint(released / unit), len(truth)
     values, place, counts = np.unique(true, return_inverse=True, return_counts=True)
-    most = int(np.sort(counts[place])[len(truth) // 4])
-    if most * _RARELY_EQUAL > len(truth):
-        return None
-    rare = counts[place] <= most
-    values, counts = values[counts <= most], counts[counts <= most]
-    own = rare & (true == seen)
-    found = np.minimum(np.searchsorted(values, seen), len(values) - 1)
-    with_it = np.where(values[found] == seen, counts[found], 0)
-    others = int((with_it - own > 0).sum())
-    return SameNumbers(int(own.sum()), int(rare.sum()), others, most, len(truth))
+    if len(values) < 2:
+        return ()
+    same, found = true == seen, []
+    # So many rows at most have a rare number: the choice by which chance explains least.
+    sizes, rows = np.unique(counts[place], return_counts=True)
+    fits = (np.cumsum(rows) * _RARE_ROWS >= n) & (sizes * _RARELY_EQUAL <= n)
+    if fits.any():
+        most = int(sizes[np.where(fits, sizes / np.cumsum(rows), np.inf).argmin()])
+        rare = counts[place] <= most
+        few = values[counts <= most]
+        at = np.minimum(np.searchsorted(few, seen), len(few) - 1)
+        others, having = int(((few[at] == seen) & ~same).sum()), int(rare.sum())
+        # The mean over all pairs of a row with a rare number and a row with another number.
+        scale = most * n / (having * (n - most))
+        found.append(SameNumbers(int((same & rare).sum()), having, others, n, scale))
+    commonest = np.argsort(-counts, kind="stable")[:_MOST_COMMON]
+    for value, size in zip(values[commonest], counts[commonest], strict=True):
+        if size * _RARELY_EQUAL > n:
+            mine, kept = true == value, seen == value
+            own, theirs = int((kept & mine).sum()), int((kept & ~mine).sum())
+            found.append(SameNumbers(own, int(size), theirs, n - int(size), 1.0))
+    return tuple(found)
 
 
 def _of_fine_remainders(

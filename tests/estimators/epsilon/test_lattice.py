@@ -115,24 +115,44 @@ def test_rows_in_the_clear_on_a_fine_grid_are_found() -> None:
 
 def test_own_numbers_are_held_against_those_of_other_rows() -> None:
     """By hand: 5 of 80 rows have their own; 3 of 100 another's, which two rows at most have."""
-    found = SameNumbers(own=5, rare=80, others=3, most=2, rows=100)
+    found = SameNumbers(own=5, having=80, others=3, asked=100, scale=2 * 100 / (80 * 99))
     low, high = beta.ppf(0.01, 5, 76), beta.ppf(0.99, 4, 97)
     assert found.bound(0.02).epsilon == pytest.approx(np.log(low / (high * 2 * 100 / (80 * 99))))
     assert found.bound(0.02).n == 100
     assert replace(found, own=0).bound(0.05).epsilon == 0.0
 
 
-def test_numbers_that_many_rows_have_are_left_out() -> None:
+def test_numbers_that_many_rows_have_are_counted_by_themselves() -> None:
     truth = np.arange(100, dtype=float) ** 2 * np.pi
     released = np.roll(truth, 1)
     released[:3] = [truth[0], truth[1], 5e9]
     evidence = lattice_evidence(truth, released, RNG)
     assert evidence is not None
-    assert evidence.same == SameNumbers(own=2, rare=100, others=97, most=1, rows=100)
+    assert evidence.same == (SameNumbers(2, 100, 97, 100, pytest.approx(1 / 99)),)
     truth[60:] = 0.0  # Forty rows, and the first one.
+    released[70:73] = 0.0
     evidence = lattice_evidence(truth, released, RNG)
     assert evidence is not None
-    assert evidence.same == SameNumbers(own=1, rare=59, others=58, most=1, rows=100)
+    rare = SameNumbers(1, 59, 58, 100, pytest.approx(100 / (59 * 99)))
+    assert evidence.same == (rare, SameNumbers(4, 41, 0, 59, 1.0))
+
+
+@pytest.mark.parametrize("kind", ["zeros", "whole", "few"])
+def test_common_numbers_in_the_clear_are_found(kind: str) -> None:
+    """Zeros of which one in 17 skips the noise; whole points, or logarithms, with fine noise."""
+    rng = np.random.default_rng(8)
+    n, few = 6_000, rng.integers(1, 16, 6_000)
+    truth, high, share = {
+        "zeros": (np.round(np.where(rng.random(n) < 0.35, 0, 1e5 * rng.beta(2, 3, n)), 2), 1e5, 0),
+        "whole": (np.rint(20 * rng.beta(2, 3, n)), 20, 0.02),
+        "few": (np.log(few), 2.8, 0.02),
+    }[kind]
+    kept = (truth == 0) & (rng.random(n) < 1 / 17) if kind == "zeros" else rng.random(n) < share
+    noisy = truth + rng.laplace(0, high / 2, n)
+    released = np.where(kept, truth, noisy if kind == "few" else noisy.round(2))
+    evidence = lattice_evidence(truth, released, rng, (0.0, high))
+    assert evidence is not None
+    assert evidence.bound(0.001).epsilon > 2
 
 
 @pytest.mark.parametrize(
