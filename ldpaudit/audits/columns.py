@@ -4,7 +4,7 @@
 # part of every audit.
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,7 @@ from ldpaudit.audits.models import (
     why_no_channel,
 )
 from ldpaudit.errors import InputError
+from ldpaudit.estimators.close_numbers import Close, close_numbers
 from ldpaudit.estimators.readable import (
     LEAST_SHARE,
     MOST_SCANNED,
@@ -41,6 +42,7 @@ from ldpaudit.estimators.telling import (
     repeated_alike,
     tells_people_apart,
 )
+from ldpaudit.mechanisms.interface import NumericMechanism
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Release, Sketch
 from ldpaudit.release.features import Concern
 from ldpaudit.result import Estimate, Finding, Note
@@ -309,10 +311,12 @@ def _read_off(
     found = [one for one in readable(shown, known, context.rng("columns", "blur")) if one.notable]
     alike, found = _of_one_label(context, list(_repeated(context)), found)
     yield from alike
+    close = _close_numbers(context, some, places)
+    shares = [one.share for one in found if not one.by_released] + [one.share for one in close]
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
-        max((one.share for one in found if not one.by_released), default=0.0),
+        max(shares, default=0.0),
         unit="proportion",
         n=len(some),
         method="every representation of the columns (values, digits, gaps, counts, places within "
@@ -324,6 +328,17 @@ def _read_off(
         assumptions=(_ASSUMED[True],),
     )
     yield from _clear_rows(release, [one for one in found if one.by_released], len(some))
+    for near in close[:_LISTED]:
+        own = _column(release, near.column)
+        told = "," if near.by is None else f", told by {_column(release, near.by)},"
+        yield Note.warning(
+            "columns",
+            f"For {at_least(near.share)} of the people{told} {own} holds the true number, to "
+            f"{100 * near.within:g} % of its range, whatever the noise on it: "
+            f"{100 * near.right:.1f} % of these readings are right. The column may be computed "
+            "from true labels, or hold another measurement of the same thing; anybody who reads "
+            "it knows those labels.",
+        )
     for one in [one for one in found if not one.by_released][:_LISTED]:
         columns = _named(release, one, " ({})")
         yield Note.warning(
@@ -334,6 +349,33 @@ def _read_off(
             "class), have been treated class by class, or predict the label by nature; anybody "
             "who reads it knows those labels.",
         )
+
+
+def _close_numbers(context: AuditContext, rows: IndexArray, places: Sequence[int]) -> list[Close]:
+    """Return the columns that are close to the true numbers of some people."""
+    # Columns of categories tell people apart only: their codes are no numbers.
+    release, numeric = context.release, context.release.numeric
+    if numeric is None or numeric.truth is None:
+        return []
+    features, width = release.features, release.features.numeric.shape[1]
+    columns = [
+        features.numeric[rows, place].astype(np.float64)
+        if place < width
+        else features.categorical[rows, place - width].astype(np.float64)
+        for place in places
+    ]
+    claim = context.claim.offers(NumericMechanism)
+    low, high = numeric.truth.min(), numeric.truth.max()
+    low, high = (float(low), float(high)) if claim is None else claim.label_bounds
+    found = close_numbers(
+        columns, numeric.truth[rows], high - low, context.rng("columns", "close"), LEAST_SHARE
+    )
+    names = [places[one.column] for one in found]
+    return [
+        replace(one, column=name, by=None if one.by is None else places[one.by])
+        for one, name in zip(found, names, strict=True)
+        if name < width
+    ]
 
 
 def _one_of_a_person(context: AuditContext, rows: IndexArray) -> IndexArray:
@@ -455,6 +497,12 @@ def _named(release: Release, one: Readable, words: str) -> str:
     names = {place: column.name for column in release.columns for place in column.arrays}
     which = list(dict.fromkeys(names[j] for j in one.source.arrays if j in names))
     return words.format(f"column{'s' * (len(which) > 1)} {', '.join(which)}") if which else ""
+
+
+def _column(release: Release, place: int) -> str:
+    """Return the name of an array column in words."""
+    names = {array: column.name for column in release.columns for array in column.arrays}
+    return f"column {names[place]}" if place in names else "a column"
 
 
 def _how(one: Readable) -> str:

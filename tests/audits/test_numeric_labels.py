@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from estimators.test_close_numbers import people as people_with_numbers
+from estimators.test_close_numbers import planted
 from levels import check_level
 
 import ldpaudit
@@ -124,3 +126,40 @@ def test_more_rows_are_not_asked_for_first_where_the_channel_is_refuted():
     first, second, *_ = result.next_steps
     assert "Look for a branch" in first
     assert "Release more rows" in second
+
+
+@pytest.mark.parametrize("kind", ["among tens", "sums of households"])
+def test_true_numbers_of_some_people_in_a_column_are_told(kind):
+    rng, truth = people_with_numbers(1)
+    columns = planted(kind, rng, truth)
+    claim = Laplace(LabelRange(0.0, 100.0), 2.0)
+    frame = pd.DataFrame({f"x{i}": column for i, column in enumerate(columns)})
+    frame["label"] = claim.release(truth, rng)
+    result = ldpaudit.audit(frame, truth, claim, only=ONLY)
+    assert result.decision == "not yet"
+    (note,) = [note.text for note in result.notes if "holds the true number" in note.text]
+    told = "told by column x1, column x0" if len(columns) > 1 else "column x0"
+    assert told in note
+    frame["x0"] = truth + rng.normal(0, 10, len(truth))
+    honest = ldpaudit.audit(frame, truth, claim, only=ONLY)
+    assert not [note for note in honest.notes if "holds the true number" in note.text]
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_remembered_answers_of_people_with_several_rows_are_no_rows_in_the_clear(grouped):
+    rng, claim = np.random.default_rng(2), Laplace(LabelRange(0.0, 1e5), 2.0)
+    truth, person = 1e5 * rng.beta(2, 3, 800), np.repeat(np.arange(800), 4)
+    frame = pd.DataFrame({"age": rng.integers(20, 80, 800), "score": rng.normal(size=800).round(3)})
+    frame = frame.iloc[person].assign(label=claim.release(truth, rng)[person])
+    if grouped:
+        frame["person"] = person
+    group = "person" if grouped else None
+    result = ldpaudit.audit(frame, truth[person], claim, only=ONLY, group=group)
+    texts = " ".join(note.text for note in result.notes)
+    assert "shows the true one" not in texts
+    assert "the true label of" not in texts.lower()
+    if grouped:
+        assert "the noise has few values" not in texts
+        assert not any(
+            step.endswith("Draw noise for each row on its own.") for step in result.next_steps
+        )
