@@ -379,19 +379,18 @@ def _close_numbers(context: AuditContext, rows: IndexArray, places: Sequence[int
 
 
 def _one_of_a_person(context: AuditContext, rows: IndexArray) -> IndexArray:
-    """Return the rows, of each declared group one, and of few equal rows with one label, too."""
+    """Return the rows, of each declared group one, and of equal rows with equal labels, too."""
     # What is learnt from a person's other rows is no reading.
     release, people = context.release, np.arange(len(context.release))
-    truth, alike = release.truth, copies(context)
     if release.groups is not None:
         people = release.groups
-    elif truth is not None and len(alike):
-        sizes = np.bincount(alike)
-        lowest, highest = np.full(len(sizes), np.iinfo(truth.dtype).max), np.full(len(sizes), -1)
-        np.minimum.at(lowest, alike, truth)
-        np.maximum.at(highest, alike, truth)
-        person = (sizes <= _MOST_OF_ONE) & (lowest == highest)
-        people = np.where(person[alike], alike, len(sizes) + people)
+    elif release.truth is not None and release.numeric is not None:
+        # Equal numbers are hardly ever released of different people.
+        alike, n = copies(context), len(release)
+        answers = np.unique(np.stack([alike, release.truth, release.released], 1), axis=0)
+        alone = np.bincount(answers[:, 0], minlength=int(alike.max(initial=0)) + 1) == 1
+        person = alone & (np.bincount(alike, minlength=len(alone)) <= _MOST_OF_ONE)
+        people = np.where(person[alike], alike, n + people)
     _, first = np.unique(people[rows], return_index=True)
     return rows[np.sort(first)]
 
