@@ -101,3 +101,13 @@ def test_labels_written_in_ties_of_an_order(down: bool, by: str) -> None:
     order = np.lexsort((last, -column if down else column))
     share, p_value = written_in_ties([column[order]], labels[order], released[order])
     assert (share > 0.05, p_value < 1e-9) == ((True, True) if by == "true" else (False, False))
+
+
+def test_the_p_value_of_ties_is_for_each_two_labels_that_meet() -> None:
+    """Two of three labels meet, 60 times one way round: 2 ways, at a chance of one half each."""
+    labels = np.tile([0, 1], 60).astype(np.int32)
+    labels = np.append(labels, 2).astype(np.int32)
+    column = np.append(np.repeat(np.arange(60), 2), 99)
+    share, p_value = written_in_ties([column], labels, np.zeros(121, dtype=np.int32))
+    assert share == pytest.approx(2 * 60 / 121)
+    assert p_value == pytest.approx(2 * 0.5**60)

@@ -621,3 +621,10 @@ def test_columns_that_may_lead_back_to_a_person_are_named(columns, reason, step)
     assert leads_back(counted_ones, concerns).startswith(reason)
     assert steps_of(answered("identifiers", "warn"), concerns=concerns)[0] == step
     assert "may lead back" in leads_back(counted_ones, {})
+
+
+def test_a_bound_above_the_claim_is_a_lower_bound():
+    (check,) = [c for c in judged(evidence(power(0.1), epsilon=3.0)).checks if c.level == "error"][
+        :1
+    ]
+    assert (check.id, check.verdict, check.side) == ("claimed-epsilon", "fail", "lower")

@@ -158,3 +158,12 @@ def test_a_release_that_follows_its_labels_is_never_refused() -> None:
         rng = np.random.default_rng(seed)
         truth = chain(1500, 0.8, 3, rng)
         assert truth_alignment(truth, drawn(truth, response(3, 1.0), rng), response(3, 1.0)) == 0
+
+
+def test_one_output_that_the_claim_rules_out_is_no_selection() -> None:
+    """The counts are those of rows left out, but for one that cannot be."""
+    claim = np.array([[0.7, 0.3, 0.0], [0.3, 0.7, 0.0]])
+    kept = np.rint(2_000 * claim * np.array([1.0, 0.4, 1.0])).astype(np.int64)
+    assert is_selected(kept, claim)
+    kept[0, 2] = 1
+    assert not is_selected(kept, claim)
