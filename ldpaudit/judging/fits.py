@@ -17,6 +17,7 @@ _AGREES = 0.05
 """Counts agree with a channel if their p-value is above this; they then do not speak against it."""
 _AGREES_WELL = 0.2
 _DIFFERS, _RARE, _HALF = 0.01, 0.01, 0.5
+_CLEARLY_DIFFERS = 1e-4
 _SHARPEST = 40.0
 
 
@@ -63,7 +64,7 @@ def _odd_classes(counts: IndexArray, channel: FloatArray) -> IndexArray:
     # None unless the others are as many, in classes and in rows, and agree well with the claim:
     # what all classes have in common shows first in the largest.
     sizes = counts.sum(axis=1)
-    odd = unlike_the_claim(counts, channel)
+    odd = unlike_the_claim(counts, channel, _CLEARLY_DIFFERS)
     others = ~odd & (sizes > 0)
     outnumbered = odd.sum() <= others.sum() and sizes[odd].sum() <= sizes[others].sum()
     if not odd.any() or not outnumbered:
@@ -164,9 +165,9 @@ def _slips(epsilon: float, noise: float, k: int) -> list[tuple[float, str]]:
     ]
 
 
-def unlike_the_claim(counts: IndexArray, channel: FloatArray) -> BoolArray:
+def unlike_the_claim(counts: IndexArray, channel: FloatArray, level: float = _DIFFERS) -> BoolArray:
     """Return which true labels' rows speak against a claimed channel, bool of shape (k,)."""
-    # Exact binomial tests of all entries, Bonferroni; one in a hundred honest releases has any.
+    # Exact binomial tests of all entries, Bonferroni: at that level an honest release has any.
     sizes = counts.sum(axis=1, keepdims=True)
     p_values = binomial_p_value(counts, sizes, channel)
-    return np.asarray((p_values * p_values.size <= _DIFFERS).any(axis=1) & (sizes[:, 0] > 0))
+    return np.asarray((p_values * p_values.size <= level).any(axis=1) & (sizes[:, 0] > 0))
