@@ -54,7 +54,7 @@ OF_THE_CODE: Final = (*CLAIM_CHECKS, "shared-noise")
 """The checks that only a fault in the release code fails, or chance."""
 _REFUTING: Final = TABLE["groups"]["claim"]
 MOST: Final = 3
-_RARE, _CERTAIN, _MOST_ROWS_ADVISED = 0.01, 1e-6, 1e9
+_RARE, _CERTAIN, _MOST_ROWS_ADVISED = 0.01, 1e-4, 1e9
 _AS_CLAIMED = 0.05
 """An ε that differs from the claimed one by this share of it is no other ε."""
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")

@@ -118,7 +118,7 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
         if present is None:
             return Declared(request, table.name)
         # One that was written by hand may contradict the file.
-        return replace(_checked(table, request, present), claim=present)
+        return replace(_checked(table, request, present, typed=False), claim=present)
     if not columns and (stated or present is None):
         label = DEFAULT_LABEL if present is None else present.label
         columns = _named_columns(replace(request, label=(label,)), shared, (label,))
@@ -239,14 +239,19 @@ def _present(table: Any, *, replaced: bool) -> ColumnsDeclaration | None:
         raise
 
 
-def _checked(table: Any, request: DeclareRequest, claim: ColumnsDeclaration) -> Declared:
-    """Return the claim as it is written, checked against the labels; features are left alone."""
+def _checked(
+    table: Any, request: DeclareRequest, claim: ColumnsDeclaration, *, typed: bool = True
+) -> Declared:
+    """Return the claim as it is written, checked against the labels; features are left alone.
+
+    ``typed``: whether the user named its columns; else a file did, and no message repeats them.
+    """
     for one in claim.labels:
         if one.label not in table.names and not hasattr(table, "call_label"):
             advice = "name the released label's column."
-            raise missing_column(one.label, "label", table.names, advice)
+            raise missing_column(one.label, "label", table.names, advice, typed=typed)
         if one.by is not None and one.by not in table.names:
-            raise missing_column(one.by, "strata", table.names)
+            raise missing_column(one.by, "strata", table.names, typed=typed)
     joint, alone = claim.joint, [one.mechanism for one in claim.labels]
     if joint is not None:
         if joint.parameters.get("domains") is not None:

@@ -379,7 +379,10 @@ def test_files_whose_declaration_does_not_fit():
     rr = {"name": "randomized-response", "classes": ["no", "yes"], "epsilon": 1.0}
     other = rr | {"classes": ["no", "perhaps"]}
     for labels, message in (
-        ([{"label": "a", "mechanism": rr}, {"label": "gone", "mechanism": rr}], "'gone'"),
+        (
+            [{"label": "a", "mechanism": rr}, {"label": "gone", "mechanism": rr}],
+            "which the file's decl",
+        ),
         ([{"label": "a", "mechanism": rr}] * 2, "different columns"),
         ([{"label": "a", "mechanism": other}], "must be one of the declared outputs"),
     ):

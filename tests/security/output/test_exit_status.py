@@ -103,7 +103,7 @@ WORK = {
     f"{RELEASE} --quiet": (0, "n.parquet s2.parquet"),
     f"{RUN} --mechanism rr --epsilon 1 --exit-zero": (0, "a.json"),
     f"{RUN.replace('run r.parquet', 'run leak.parquet')} --mechanism rr --epsilon 1": (1, "a.json"),
-    f"{RUN} --mechanism rr --epsilon 1 --json - --html a.html": (3, "a.html"),
+    f"{RUN.replace('a.json', '-')} --mechanism rr --epsilon 1 --html a.html": (3, "a.html"),
     f"mechanism describe rr --epsilon 1 --classes A,B {PAGES}": (0, "m.json m.html"),
     f"mechanism channel c.csv {PAGES}": (0, "m.json m.html"),
     f"mechanism compose rr:epsilon=1 rr:epsilon=2 --classes A,B {PAGES}": (0, "m.json m.html"),
