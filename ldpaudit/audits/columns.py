@@ -78,6 +78,10 @@ _HOW: Final = {
     True: "guessed from the column's value as learnt on other rows, labels counted alike",
     False: "as with true labels, which the inverse of the claimed channel stands for",
 }
+_BY_NUMBER: Final = (
+    "; by a column that is within 5 % of the range of the true number, or nearer, in 98 % of a "
+    "group of rows that gaps, steps or values of a column tell apart"
+)
 _LAST_MARK: Final = 3
 _ODD_CELLS: Final = "by which gaps are NaN, or which zeros are negative"
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
@@ -313,6 +317,8 @@ def _read_off(
     yield from alike
     close = _close_numbers(context, some, places)
     shares = [one.share for one in found if not one.by_released] + [one.share for one in close]
+    # Which ways there are to read numbers off is said where labels are numbers.
+    by_number = "" if release.numeric is None else _BY_NUMBER
     yield Estimate.estimated(
         READ_OFF,
         "People whose label is read off from a representation of the features",
@@ -324,7 +330,7 @@ def _read_off(
         "model of blurred values and the released label leave open, and of which at least 98 % "
         "are read right; by values or ranges whose rows nearly all have one true label, where "
         "neither the label's share nor, of numbers, rows just below and above explain it (exact "
-        "binomial tests at 1 % for all)",
+        f"binomial tests at 1 % for all){by_number}",
         assumptions=(_ASSUMED[True],),
     )
     yield from _clear_rows(release, [one for one in found if one.by_released], len(some))

@@ -3,7 +3,6 @@
 Each model is fitted once per run, on the halves of the release.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final, Literal
 
@@ -13,7 +12,7 @@ from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.clusters import equal_rows, partly_equal_rows
 from ldpaudit.mechanisms.capabilities import StagedLabel
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.mechanisms.view import group_channel, view_channel, view_family
 from ldpaudit.models.label_model import PosteriorModel, fit_posterior
@@ -120,7 +119,7 @@ def aligned_channel(context: AuditContext) -> Channel | None:
     return Channel(matrix, classes, outputs)
 
 
-def claimed_family(context: AuditContext) -> Callable[[float], Channel] | None:
+def claimed_family(context: AuditContext) -> ChannelFamily | None:
     """Return the claimed mechanism on numbers at another ε in nats, coded like the release.
 
     None for other mechanisms, and those that ε does not describe.

@@ -43,7 +43,7 @@ from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import PILOT_SHARE, design_bounds
 from ldpaudit.mechanisms import RandomizedResponse, lambda_of_epsilon
 from ldpaudit.mechanisms.capabilities import PublicModelLabel, SyntheticFeatures
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.mechanisms.view import point_channel
 from ldpaudit.release import FloatArray, IndexArray
 from ldpaudit.result import AtLevel, Bound, Estimate, Note
@@ -228,7 +228,7 @@ _CLEAR: Any = (
 )
 
 
-def _family(context: AuditContext, channel: Channel) -> tuple[Callable[[float], Channel], str]:
+def _family(context: AuditContext, channel: Channel) -> tuple[ChannelFamily, str]:
     """Return the channel of a release at a larger ε, and what that takes for granted."""
     # In bins, a mechanism on numbers at a larger ε is not its own channel raised to a power.
     found = claimed_family(context)
@@ -319,7 +319,7 @@ def _simulated(
     evidence: ReleaseOnlyEvidence,
     channel: Channel,
     limit: float,
-    family: Callable[[float], Channel],
+    family: ChannelFamily,
 ) -> Callable[[float, float, float], bool]:
     """Return whether a release's ε, at a level and a multiple of the rows, is found."""
     # That of the best of the tests, given how good they are: the largest bound is at least its.

@@ -58,6 +58,9 @@ def close_numbers(
     width : float
         Of the range of labels.
     rng : numpy.random.Generator
+        For the numbers of other rows.
+    least : float
+        The smallest share of rows that is worth a word.
 
     Notes
     -----
@@ -74,7 +77,6 @@ def close_numbers(
         max(np.mean(own <= within) - np.mean(chance <= within) for within in _CLOSE)
         for own, chance in zip(apart, by_chance, strict=True)
     ]
-    # The chance of a natural closeness is that of other rows' numbers.
     worth = [i for i in np.argsort(gained)[::-1][:_MOST_ASKED] if gained[i] >= _GAINED * least]
     telling = [*worth, *(i for i in range(len(columns)) if i not in worth)][:_MOST_TELLING]
     groups = [(by, rows) for by in telling for rows in _groups(columns[by])]

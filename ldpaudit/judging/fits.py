@@ -1,7 +1,6 @@
 """Which mechanism the counts of true against released labels do fit, where not the claimed one."""
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from ldpaudit.estimators.epsilon.consistency import binomial_p_value, channel_consistency
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 from ldpaudit.result.numbers import number
 
@@ -21,10 +20,9 @@ _CLEARLY_DIFFERS = 1e-4
 _SHARPEST = 40.0
 
 
-Family = Callable[[float], Channel]
-
-
-def signs(counts: IndexArray, channel: Channel, family: Family | None = None) -> dict[str, Any]:
+def signs(
+    counts: IndexArray, channel: Channel, family: ChannelFamily | None = None
+) -> dict[str, Any]:
     """Return what counts look like that do not fit the claimed channel, as facts for advice.
 
     ``family`` is the claimed mechanism at another ε in nats; without it the channel is sharpened.
@@ -79,7 +77,7 @@ def agrees(counts: IndexArray, channel: FloatArray) -> bool:
 
 
 def fitted_epsilon(
-    counts: IndexArray, channel: Channel, family: Family | None = None
+    counts: IndexArray, channel: Channel, family: ChannelFamily | None = None
 ) -> float | None:
     """Return the ε at which the claimed channel, sharpened or flattened, fits the counts, in nats.
 
@@ -110,7 +108,7 @@ def fitted_epsilon(
     return found.epsilon if agrees(counts, found.matrix) else None
 
 
-def _likeliest(counts: IndexArray, near: float, family: Family) -> float:
+def _likeliest(counts: IndexArray, near: float, family: ChannelFamily) -> float:
     """Return the likeliest ε of a family, in nats, from a fortieth to forty times one near it."""
     ends = math.log(near / _SHARPEST), math.log(near * _SHARPEST)
 

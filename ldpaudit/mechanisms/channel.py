@@ -4,6 +4,7 @@
 # label y is released as the output z. The analysis is exact and uses no data.
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -217,3 +218,7 @@ def largest_log_ratios(matrix: FloatArray) -> FloatArray:
         for y, own in enumerate(logs):
             found[y] = np.where(np.isneginf(own), -np.inf, own - logs).max(axis=1)
     return found
+
+
+ChannelFamily = Callable[[float], Channel]
+"""From an ε in nats: the channel of a release at it."""

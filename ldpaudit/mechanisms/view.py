@@ -5,7 +5,6 @@ seen. Binning is post-processing, and a group of labels is a mixture of them, so
 larger ε than the mechanism: what is certified for the view is certified for the mechanism.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -14,7 +13,7 @@ import numpy as np
 
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import AnyNumber, BagSums, LocalReports
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.mechanisms.foreign import CheckedReports, checked_reports
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
@@ -107,7 +106,7 @@ def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Cha
 
 def view_family(
     claim: Mechanism, view: NumericView, truth: FloatArray | None
-) -> Callable[[float], Channel] | None:
+) -> ChannelFamily | None:
     """Return the claimed mechanism at another ε in nats, as a channel to the view's outputs.
 
     From groups of the true labels given, from every label where ``view`` has no groups, or from

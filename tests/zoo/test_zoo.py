@@ -32,8 +32,8 @@ ACCUSED = {
     "doubled-by-release-truth": "what noise did can be foreseen from equal rows",
     "remembered-visits-truth": "visits of a person without a name for it look like other people",
 }
-"""Honest releases of so few rows that an audit in full effort accuses. Nobody's labels are in them,
-but they are not as declared."""
+"""Honest releases that an audit in full effort accuses, the first and the last where rows are few.
+Nobody's labels are in them, but they are not as declared."""
 
 
 def needed(fault: Fault) -> tuple[str, ...]:

@@ -369,7 +369,7 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
     )
     if found.same:
         words += ", and from how often a released number is a true one: its own row's, or another's"
-    names = LATTICE, "True labels, remainders of numbers"
+    names = LATTICE, "True labels, numbers read off"
     shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")
     yield Bound.of(shown, lambda level: found.bound(level).epsilon)
 

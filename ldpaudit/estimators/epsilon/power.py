@@ -21,15 +21,13 @@ from ldpaudit.estimators.epsilon.strongest import (
     design_bounds,
 )
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.release import BoolArray, FloatArray, IndexArray
 
 WANTED_POWER = 0.9
 
 # From a number of draws: whether each simulated release is found to exceed the limit.
 Draw = Callable[[int, np.random.Generator], BoolArray]
-# From an ε in nats: the channel of a release at it.
-Family = Callable[[float], Channel]
 
 
 def is_found(draw: Draw, wanted: float = WANTED_POWER) -> bool:
@@ -119,7 +117,7 @@ class Claimed:
     """The claimed one, by which all rows are released unless something else is said."""
     limit: float
     """The claimed ε in nats; what is found is above it."""
-    family: Family | None = None
+    family: ChannelFamily | None = None
     """The channel at another ε; None: the claimed one, :func:`sharpened`."""
     _designs: dict[tuple[bytes, bytes], BoundDesign | None] = field(default_factory=dict)
 

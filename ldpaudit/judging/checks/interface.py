@@ -8,7 +8,7 @@ from typing import Literal
 
 from ldpaudit.judging.policy import Policy
 from ldpaudit.mechanisms import Mechanism
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.receipt.found import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
@@ -65,7 +65,7 @@ class Circumstances:
     """Rows by true and released label, int64 of shape (k, m)."""
     channel: Channel | None = None
     """The claimed one, in the order of the release's labels."""
-    family: Callable[[float], Channel] | None = None
+    family: ChannelFamily | None = None
     """The claimed mechanism at another ε in nats, of a mechanism on numbers."""
     unrelated: bool = False
     """Whether true and released labels are as if they had nothing to do with each other."""
