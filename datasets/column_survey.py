@@ -66,6 +66,7 @@ def surveyed(
             survey = replace(survey_column(name, own), reading=reading)
         found.append(survey)
         yield name, own
+        del column, own  # Else two are in memory while the next one is read.
 
 
 def with_arrays(

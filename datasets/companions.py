@@ -53,7 +53,14 @@ from ldpaudit.datasets.names import (
 )
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
-from ldpaudit.release import FeatureTable, FloatArray, IntArray, Release, SyntheticTable
+from ldpaudit.release import (
+    FeatureTable,
+    FloatArray,
+    IntArray,
+    Release,
+    SyntheticTable,
+    label_table,
+)
 
 _GLANCE: Final = 1000
 
@@ -360,9 +367,13 @@ def _equal(labels: EncodedLabels) -> bool:
     if labels.numeric is not None:
         truth = labels.numeric.truth
         return truth is not None and bool((labels.numeric.released == truth).all())
+    if labels.truth is None:
+        return False
     domains = labels.domains
     meaning = positions(domains.outputs, domains.classes)
-    return bool((meaning[labels.released] == labels.truth).all())
+    table = label_table(labels.truth, labels.released, len(domains.classes), len(domains.outputs))
+    places, codes = np.nonzero(table)
+    return bool((meaning[codes] == places).all())
 
 
 Columns = Iterable[tuple[str, pa.ChunkedArray]]
@@ -467,10 +478,14 @@ def encode_together(
     companions: Sequence[Companion],
     names: Sequence[str],
     files: FileOptions = AS_FOUND,
+    expected: int = 0,
 ) -> tuple[EncodedFeatures, Parts]:
-    """Code the feature columns of a release of ``names`` together with its companions'."""
+    """Code the feature columns of a release of ``names`` together with its companions'.
+
+    ``expected``: how many of them hold numbers, as far as is known before they are read.
+    """
     total = rows + sum(companion.rows for companion in companions)
-    encoded = encode_features(_stacked(cells, companions, names, files), total, names)
+    encoded = encode_features(_stacked(cells, companions, names, files), total, names, expected)
     parts, start = {}, rows
     for companion in companions:
         part = encoded.part(start, start + companion.rows)
@@ -493,6 +508,7 @@ def _stacked(
                 columns.append(other if companion.order is None else other.take(companion.order))
             joined = joined_values(columns) if companions else column
         yield name, joined
+        del column, columns, joined  # Else two are in memory while the next one is read.
 
 
 def joined_values(columns: list[pa.ChunkedArray]) -> pa.ChunkedArray:

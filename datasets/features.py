@@ -1,6 +1,6 @@
 """Feature columns as arrays: numbers, codes of categories, lists laid out flat, what texts hold."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ldpaudit.arrays import HalfArray
 from ldpaudit.datasets.formats.tables import (
     BYTES,
     LISTS,
@@ -24,6 +25,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.names import ColumnError, of_column
 from ldpaudit.release import FeatureTable, Float32Array, FloatArray, IntArray
+from ldpaudit.work.memory import MANY_ROWS, give_back
 
 _UNITS_PER_DAY = {"s": 86_400, "ms": 86_400_000, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
 _FAR_FROM_ZERO = 256.0
@@ -45,10 +47,12 @@ class EncodedFeatures:
     cardinalities; ``numeric_places`` and ``categorical_places`` are the numbers of their feature
     columns, from 0, of which there are ``columns``. ``extra`` is what is read out of free texts
     and dates, float32 (n, e); ``marks``: what the arrays lose, each with whether its column is
-    categorical, its place in that block, and what it says.
+    categorical, its place in that block, and what it says. ``expected``: how many numeric columns
+    there may be, whose arrays are then parts of one table from the start.
     """
 
     rows: int
+    expected: int = 0
     numeric: list[Float32Array] = field(default_factory=list)
     categorical: list[IntArray] = field(default_factory=list)
     cardinalities: list[int] = field(default_factory=list)
@@ -59,6 +63,7 @@ class EncodedFeatures:
     marks: list[tuple[bool, int, str, Float32Array]] = field(default_factory=list)
     # Of the numeric arrays; a sum for each new column would take time by the square of columns.
     _width: int = 0
+    _together: Float32Array | None = None
 
     def add(self, column: pa.ChunkedArray) -> None:
         """Encode one more column (ColumnError)."""
@@ -73,10 +78,21 @@ class EncodedFeatures:
             self.cardinalities.append(cardinality)
             self.categorical_places.append(self.columns)
         else:
-            self.numeric.append(encode_numbers(column))
+            self.numeric.append(self._placed(encode_numbers(column)))
             self._width += self.numeric[-1].shape[1]
             self.numeric_places.append(self.columns)
         self.columns += 1
+
+    def _placed(self, block: Float32Array) -> Float32Array:
+        """Return numbers as a part of the table of all numeric columns, while there is room."""
+        stop = self._width + block.shape[1]
+        if self.expected < 2 or stop > self.expected or len(block) != self.rows:
+            return block
+        if self._together is None:
+            self._together = np.empty((self.rows, self.expected), dtype=np.float32)
+        part = self._together[:, self._width : stop]
+        part[:] = block
+        return part
 
     def columns_of_arrays(self) -> list[int]:
         """Return the column, by its number, that each array comes from, numeric ones first."""
@@ -93,6 +109,7 @@ class EncodedFeatures:
             categorical=[codes[start:stop] for codes in self.categorical],
             extra=[block[start:stop] for block in self.extra],
             marks=[(*mark[:3], mark[3][start:stop]) for mark in self.marks],
+            _together=None if self._together is None else self._together[start:stop],
         )
 
     def table(self) -> FeatureTable:
@@ -100,7 +117,9 @@ class EncodedFeatures:
         self.categorical = [codes.reshape(self.rows, 1) for codes in self.categorical]
         categorical = _side_by_side(self.categorical, self.rows, np.int32)
         self.categorical = [codes[:, 0] for codes in self.categorical]
-        numeric = _side_by_side(self.numeric, self.rows, np.float32)
+        numeric = self._together if self._width == self.expected else None
+        if numeric is None:
+            numeric = _side_by_side(self.numeric, self.rows, np.float32)
         extra = marks = None
         if self.extra:
             extra = _side_by_side(self.extra, self.rows, np.float32)
@@ -119,16 +138,23 @@ class EncodedFeatures:
 
 
 def encode_features(
-    columns: Iterable[tuple[str, pa.ChunkedArray]], rows: int, names: Sequence[str]
+    columns: Iterable[tuple[str, pa.ChunkedArray]],
+    rows: int,
+    names: Sequence[str],
+    expected: int = 0,
 ) -> EncodedFeatures:
     """Encode feature columns in turn, so that few are in memory at a time.
 
-    ``names``: all columns of the file, among which a message gives the place of one.
+    ``names``: all columns of the file, among which a message gives the place of one;
+    ``expected``: how many columns hold numbers, as far as is known before they are read.
     """
-    encoded = EncodedFeatures(rows)
+    encoded = EncodedFeatures(rows, expected)
     for name, column in columns:
         with of_column(name, names):
             encoded.add(column)
+        del column  # Else two are in memory while the next one is read.
+        if rows >= MANY_ROWS:
+            give_back()
     return encoded
 
 
@@ -319,10 +345,16 @@ def lost_in_arrays(column: pa.ChunkedArray) -> list[tuple[str, Float32Array]]:
     found: list[tuple[str, Any]] = []
     try:
         if pa.types.is_float64(column.type):
-            values = np.asarray(column.to_numpy())
-            with np.errstate(over="ignore"):
-                short = values.astype(np.float32).astype(np.float64) == values
-            found = [("whether it is a float32", short), ("number of decimals", decimals(values))]
+            short, places = list[Any](), list[Any]()
+            for piece in _pieces(column):
+                values = np.asarray(piece.to_numpy())
+                with np.errstate(over="ignore"):
+                    short.append(values.astype(np.float32).astype(np.float64) == values)
+                places.append(decimals(values).astype(np.int8))
+            found = [
+                ("whether it is a float32", np.concatenate(short)),
+                ("number of decimals", np.concatenate(places)),
+            ]
         elif is_any(value_type(column.type), *TEXTS):
             values, codes = distinct_values(column)
             length = pc.utf8_length(values.cast(pa.large_string())).to_numpy()
@@ -371,18 +403,54 @@ def _hidden_in_lists(column: pa.ChunkedArray) -> list[Float32Array]:
 def _hidden_in_numbers(column: pa.ChunkedArray) -> list[Float32Array]:
     """Return the last 24 bits of long codes, or which values are odd zeros and gaps, if any are."""
     # The latter is 1 for a zero below zero, 2 and 3 for NaN that is no missing value, else 0.
-    values = np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
-    if pa.types.is_floating(column.type):
-        negative, gap = np.signbit(values), np.isnan(values) & column.is_valid().to_numpy()
-        kinds = np.where(gap, 2 + negative, negative & (values == 0))
-        if kinds.any():
-            return [np.asarray(kinds, dtype=np.float32)[:, None]]
-    sizes = np.abs(values)
-    whole = sizes[np.isfinite(sizes)]
-    if not (len(whole) and whole.max() > _LARGEST_INTEGER and (whole == np.rint(whole)).all()):
+    pieces = [*_pieces(column)]
+    if pa.types.is_floating(column.type) and any(_kinds_of_zeros(p).any() for p in pieces):
+        kinds = np.concatenate([_kinds_of_zeros(piece) for piece in pieces])
+        return [kinds.astype(np.float32)[:, None]]
+    if not _holds_long_codes(pieces):
         return []
+    return [np.concatenate([_last_bits(piece) for piece in pieces])[:, None]]
+
+
+# Values of a column that are looked at together: as a whole they would be in memory several times.
+_PIECE = 1 << 20
+
+
+def _pieces(column: pa.ChunkedArray) -> Iterator[pa.ChunkedArray]:
+    """Yield a column in pieces, at least one."""
+    for start in range(0, max(len(column), 1), _PIECE):
+        yield column.slice(start, _PIECE)
+
+
+def _as_doubles(column: pa.ChunkedArray) -> FloatArray:
+    """Return numbers as float64 of shape (n,), NaN where one is missing."""
+    return np.asarray(column.cast(pa.float64(), safe=False).to_numpy())
+
+
+def _kinds_of_zeros(column: pa.ChunkedArray) -> HalfArray:
+    """Return 1 for a zero below zero, 2 and 3 for NaN that is no missing value, int8 (n,)."""
+    values = _as_doubles(column)
+    negative, gap = np.signbit(values), np.isnan(values) & column.is_valid().to_numpy()
+    return np.where(gap, 2 + negative, negative & (values == 0)).astype(np.int8)
+
+
+def _holds_long_codes(pieces: Sequence[pa.ChunkedArray]) -> bool:
+    """Return whether all numbers are whole, and one is beyond those of float32."""
+    largest = -1.0
+    for piece in pieces:
+        sizes = np.abs(_as_doubles(piece))
+        sizes = sizes[np.isfinite(sizes)]
+        if (sizes != np.rint(sizes)).any():
+            return False
+        largest = max(largest, float(sizes.max(initial=-1.0)))
+    return largest > _LARGEST_INTEGER
+
+
+def _last_bits(column: pa.ChunkedArray) -> Float32Array:
+    """Return the last 24 bits of whole numbers, float32 (n,)."""
     if pa.types.is_integer(column.type):
         codes = np.asarray(pc.fill_null(column, 0).to_numpy())
     else:
-        codes = np.where(sizes < 1 << 62, values, 0).astype(np.int64)
-    return [(codes & (_LARGEST_INTEGER - 1)).astype(np.float32)[:, None]]
+        values = _as_doubles(column)
+        codes = np.where(np.abs(values) < 1 << 62, values, 0).astype(np.int64)
+    return (codes & (_LARGEST_INTEGER - 1)).astype(np.float32)

@@ -54,6 +54,7 @@ class KnownColumns:
                 waiting = None
                 waiting = next(theirs, None)
             yield name, column
+            del column  # Else two are in memory while the next one is read.
 
     def of(self, column: ColumnSurvey) -> ColumnSurvey:
         """Return what was seen of a column, with how it is known to be from before the noise."""

@@ -56,7 +56,9 @@ class LabelColumn:
 
     def coded(self, domain: Sequence[Label], which: str, among: str) -> IntArray:
         """Return codes into ``domain``, int32 of shape (n,); the two texts are for the message."""
-        codes = positions(self.values, domain)[self.codes]
+        place = positions(self.values, domain)
+        as_they_are = np.array_equal(place, np.arange(len(place)))
+        codes = self.codes if as_they_are else place[self.codes]
         check_inside(codes, which, among, spelt_otherwise(self, domain))
         return codes
 
@@ -156,13 +158,18 @@ def label_forms(
 def _encoded(column: pa.ChunkedArray, role: str) -> tuple[pa.Array, IntArray]:
     """Return the distinct labels in the order in which they occur, and each row's place, or −1."""
     column, codes = _used(usual_column(stored(column)))
-    encoded = _plain(column, role).dictionary_encode().combine_chunks()
+    encoded = _plain(column, role).dictionary_encode()
     if pa.types.is_null(encoded.type):
-        return encoded, np.full(len(column), -1, dtype=np.int32)
-    found = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
+        return encoded.combine_chunks(), np.full(len(column), -1, dtype=np.int32)
+    encoded = encoded.unify_dictionaries()
+    values = encoded.chunk(0) if encoded.num_chunks else encoded.combine_chunks()
+    found, start = np.empty(len(column), dtype=np.int32), 0
+    for chunk in encoded.chunks:  # Column and codes as a whole would be in memory several times.
+        found[start : start + len(chunk)] = chunk.indices.fill_null(-1).to_numpy()
+        start += len(chunk)
     if codes is not None:
         found = np.append(found, np.int32(-1))[codes]
-    return encoded.dictionary, found
+    return values.dictionary, found
 
 
 def _values(distinct: pa.Array, *, from_text: bool) -> tuple[Label, ...]:

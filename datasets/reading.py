@@ -1,6 +1,6 @@
 """From a file or a table to a release that can be audited."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, Final
@@ -56,9 +56,9 @@ from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.formats.registered import open_sparse
 from ldpaudit.datasets.formats.tables import (
     TEXTS,
+    VALUES,
     TableSource,
     allowed,
-    check_fits,
     comparable_values,
     held_to,
     is_any,
@@ -84,7 +84,7 @@ from ldpaudit.release import (
     TrueLabels,
 )
 from ldpaudit.release.features import ColumnSurvey
-from ldpaudit.work.memory import RUN, most_rows, rows_looked_at, shown
+from ldpaudit.work.memory import MANY_ROWS, RUN, give_back, most_rows, rows_looked_at, shown
 
 # Bytes of Python and the libraries.
 _BASE: Final = 450 << 20
@@ -248,6 +248,7 @@ def read_release(
             labels, reports, bags = _labels(table, claimed, view, cells.of(roles.label), known)
             if truth is not None and roles.identifier is None:
                 _check_in_order(labels, bags, cells, table)
+            cells.forget((roles.label, roles.truth))
         others = {*private, *claimed.others}
         owned = {roles.label, roles.truth, roles.identifier, *others}
         strata, warnings_of_strata = read_strata(
@@ -398,15 +399,20 @@ class _Cells:
     """How many rows the release has."""
     looked_at: IndexArray | None
     """The rows that are read; None for all."""
-    label: str
+    read: int
+    """How many rows are read."""
 
     def __len__(self) -> int:
-        """Return how many rows are read."""
-        return len(self.special[self.label])
+        return self.read
 
     def of(self, name: str) -> pa.ChunkedArray:
         """Return a column that is no feature."""
         return self.special[name]
+
+    def forget(self, names: Iterable[str | None]) -> None:
+        """Let go of labels, which are coded by now."""
+        for name in names:
+            self.special.pop(name or "", None)
 
 
 def _read_special(
@@ -422,16 +428,17 @@ def _read_special(
     wanted = (*roles.special, *roles.features, *left_out)
     columns = table.columns(wanted, roles.special, looked_at)
     special = {name: next(columns)[1] for name in roles.special}
-    if not len(special[roles.label]):
+    read = len(special[roles.label])
+    if not read:
         raise InputError(f"The release {quoted(table.name)} has no rows.")
     return _Cells(
         special,
         columns,
         left_out,
         {name: _key(special[name]) for name in roles.keys},
-        len(special[roles.label]) if rows is None or looked_at is None else rows,
+        read if rows is None or looked_at is None else rows,
         looked_at,
-        roles.label,
+        read,
     )
 
 
@@ -504,7 +511,12 @@ def _read_features(
     of_features = islice(cells.columns, len(roles.features))
     compared = settled.compared(of_features, roles.features, cells.keys)
     as_read = surveyed(compared, surveyed_features, table.names, reader)
-    encoded, parts = encode_together(as_read, len(cells), companions, table.names, files)
+    numbers = 0
+    if not table.sparse:
+        types = [table.schema.field(name).type for name in roles.features]
+        numbers = sum(is_any(kind, *VALUES) for kind in types)
+    encoded, parts = encode_together(as_read, len(cells), companions, table.names, files, numbers)
+    give_back(at_once=len(cells) >= MANY_ROWS)
     surveys = with_arrays(surveyed_features, encoded)
     surveys += survey_left_out(cells.columns, table.names, reader)
     sketch = getattr(table, "sketch", None)
@@ -549,7 +561,7 @@ def _remarks_on_rows(cells: _Cells) -> Iterator[str]:
     if cells.looked_at is not None:
         yield (
             f"Read {len(cells.looked_at):,} of the {cells.rows:,} rows, drawn blind to all labels: "
-            "the features of all take more than half of the memory that may be used "
+            "all of them take too much of the memory that may be used "
             f"({shown(allowed())}, --memory)."
         )
 
@@ -567,22 +579,22 @@ def _looked_at(
     table: TableSource, roles: Roles, memory: int | None, *, joined: bool
 ) -> tuple[int | None, IndexArray | None]:
     """Return how many rows there are, where it is known, and the rows to read; None for all."""
-    # Features must fit into half of the memory; else rows are drawn as audits draw them.
+    # Features must fit into half of the memory, labels into all of it; else rows are drawn as
+    # audits draw them.
     if not table.sparse and (
         table.location is None or (table.text and table.location.size() < _LARGE)
     ):
         return None, None
     rows, width = table.row_count or 0, table.width(roles.features)
-    check_fits(_BYTES_PER_ROW * rows, f"The release {quoted(table.name)}")
-    if 8 * rows * width <= allowed():
+    if rows * max(8 * width, _BYTES_PER_ROW) <= allowed():
         _check_memory(memory, rows, len(roles.features), 2)
         return rows, None
     room = int(allowed() / (8 * width)) // RUN * RUN
     some = rows_looked_at(rows, 0, min(most_rows(int(width), 2), room))
     if joined or some is None or not len(some):
         raise InputError(
-            f"The features of {quoted(table.name)} take more than half of the memory that may be "
-            f"used ({shown(allowed())}), and all rows are needed; give more --memory, or use fewer "
+            f"The rows of {quoted(table.name)} take too much of the memory that may be used "
+            f"({shown(allowed())}), and all of them are needed; give more --memory, or use fewer "
             "columns (--features)."
         )
     return rows, some

@@ -1,6 +1,6 @@
 """The types of arrays and of single labels that the whole package uses."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,18 @@ def scrambled(words: WordArray) -> WordArray:
     words *= np.uint64(0x94D049BB133111EB)
     words ^= words >> np.uint64(31)
     return words
+
+
+# Codes that are counted at once: NumPy counts a copy of 64 bits.
+_COUNTED: Final = 1 << 20
+
+
+def code_counts(codes: npt.NDArray[Any], k: int) -> IndexArray:
+    """Return how often each code 0, …, k − 1 occurs among integers (n,), int64 of shape (k,)."""
+    counts: IndexArray = np.zeros(k, dtype=np.int64)
+    for start in range(0, len(codes), _COUNTED):
+        counts += np.bincount(codes[start : start + _COUNTED], minlength=k)
+    return counts
 
 
 def stable_order(codes: npt.NDArray[Any]) -> IndexArray:

@@ -1,11 +1,12 @@
-"""Orders of numbers."""
+"""Orders of numbers, and counts of codes."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ldpaudit.arrays import stable_order
+from ldpaudit import arrays
+from ldpaudit.arrays import code_counts, stable_order
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "float32", "float64"])
@@ -23,3 +24,12 @@ def test_the_order_is_the_stable_one(kind: Any) -> None:
     numbers[5:50:5] *= -1 if kind.startswith("float") else 1  # What is missing, with a sign.
     assert np.array_equal(stable_order(numbers), np.argsort(numbers, kind="stable"))
     assert len(stable_order(numbers[:0])) == 0
+
+
+def test_codes_are_counted_a_block_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrays, "_COUNTED", 7)
+    codes = np.random.default_rng(1).integers(0, 4, 31, dtype=np.int32)
+    counts = code_counts(codes, 6)
+    assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
+    assert counts.dtype == np.int64
+    assert code_counts(codes[:0], 3).tolist() == [0, 0, 0]

@@ -390,6 +390,7 @@ class TableSource:
                     parts = [*map(_encoded, parts)]
                     kind = parts[0].type
                 yield name, pa.chunked_array(parts, kind)
+                del parts  # Else two columns are in memory while the next one is read.
 
     def written(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Yield columns as they are written, where that is text."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ldpaudit.arrays import code_counts
 from ldpaudit.audits.assumptions.alone import spacing_alone
 from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.assumptions.standing import label_counts
@@ -401,7 +402,7 @@ def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
     # All classes together are as large with 95 % confidence. Of the rows of a group one counts.
     release, inverse = context.release, np.linalg.pinv(channel.matrix)
     people = len(release) if release.groups is None else len(np.unique(release.groups))
-    seen = np.bincount(release.released, minlength=len(channel.outputs)) / len(release)
+    seen = code_counts(release.released, len(channel.outputs)) / len(release)
     variance = np.maximum(seen @ inverse**2 - (seen @ inverse) ** 2, 0) / people
     implied = _all_labels(context, channel)
     below = NormalDist().inv_cdf(1 - _ERROR / max(len(implied) - 1, 1))
@@ -413,7 +414,7 @@ def _smallest_sizes(context: AuditContext, channel: Channel) -> IndexArray:
 
 def _all_labels(context: AuditContext, channel: Channel) -> FloatArray:
     """Return the shares of true labels that the released ones imply, float64 of shape (k,)."""
-    table = np.bincount(context.release.released, minlength=len(channel.outputs))[None]
+    table = code_counts(context.release.released, len(channel.outputs))[None]
     return np.asarray(label_mixtures(table, channel.matrix)[0])
 
 

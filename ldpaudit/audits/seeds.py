@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.arrays import code_counts
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
@@ -108,7 +109,7 @@ def _of_released_labels(context: AuditContext) -> list[Outcomes]:
         return outcomes
     halves, m = context.halves().astype(np.int64), len(context.release.outputs)
     # Model and average are those of the other half.
-    counts = np.stack([np.bincount(released[halves != half], minlength=m) for half in (0, 1)])
+    counts = np.stack([code_counts(released[halves != half], m) for half in (0, 1)])
     shares = counts / counts.sum(axis=1, keepdims=True)
     agree = posterior[np.arange(len(released)), released] > shares[halves, released]
     return [*outcomes, Outcomes(agree, halves)]

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 from scipy.stats import chi2
 
-from ldpaudit.arrays import GOLDEN, scrambled
+from ldpaudit.arrays import GOLDEN, code_counts, scrambled
 from ldpaudit.release import FeatureTable, FloatArray, IntArray, label_table
 
 _CLAIMED_ROWS = 20.0
@@ -24,7 +24,7 @@ def clean_prior(released: IntArray, transition: FloatArray) -> FloatArray:
     # and c the channel's contrast: all the way where the released labels do not contradict them,
     # and not at all where labels are not noisy.
     k, m = transition.shape
-    counts = np.bincount(released, minlength=m).astype(np.float64)
+    counts = code_counts(released, m).astype(np.float64)
     expected = counts.sum() * transition.mean(axis=0)
     possible = expected > 0
     apart = (counts[possible] - expected[possible]) ** 2 / expected[possible]

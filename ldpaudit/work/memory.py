@@ -6,6 +6,7 @@ import mmap
 import os
 import re
 import shutil
+import sys
 import tempfile
 import time
 import weakref
@@ -36,6 +37,8 @@ LEAST: Final = 600 << 20
 MOST_ROWS_LOOKED_AT, FEWEST_ROWS = 1 << 21, 1 << 18
 # Rows times columns, and rows times classes, of what audits look at.
 _MOST_CELLS, _MOST_SHARES = 1 << 26, 1 << 25
+# Rows from which on reading leaves much memory that nothing uses any more.
+MANY_ROWS: Final = 1 << 20
 # Rows that follow each other and are looked at together.
 RUN: Final = 1 << 8
 # The first rows are always among them: seeds are tried there, and rows far apart compared.
@@ -202,13 +205,18 @@ _BETWEEN: Final = 1.0
 _given_back = [0.0]
 
 
-def give_back() -> None:
-    """Give memory that is free back to the system, now and then, where the C library is glibc."""
+def give_back(*, at_once: bool = False) -> None:
+    """Give memory that is free back to the system: Arrow's, and that of the C library, if glibc's.
+
+    It is done now and then, or at each call where it is asked for ``at_once``.
+    """
     # What small blocks stand between would else stay with the process, however large it is.
     import ctypes
 
     now = time.monotonic()
-    if now - _given_back[0] >= _BETWEEN:
+    if at_once or now - _given_back[0] >= _BETWEEN:
         _given_back[0] = now
+        if (arrow := sys.modules.get("pyarrow")) is not None:
+            arrow.default_memory_pool().release_unused()
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).malloc_trim(0)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ldpaudit.datasets import read_release
+from ldpaudit.datasets import features, read_release
 from ldpaudit.datasets.features import encode_features, narrowed, read_out
 from ldpaudit.errors import InputError
 from ldpaudit.models.label_model import fit_posterior
@@ -207,6 +207,48 @@ def test_categories_names_and_numbers_are_no_free_texts():
     few = pa.chunked_array([rng.choice(["a b c", "d e f"], 500)])
     keys = pa.chunked_array([[f"id-{i}" for i in range(500)]])
     assert read_out(few) == read_out(keys) == read_out(pa.chunked_array([np.arange(5)])) == []
+
+
+LAST = 1 << 40
+HIDDEN = {
+    "zeros": [0.0, 1.5, 2.0, 3.0, 4.0, 5.0, -0.0],
+    "gaps": [1.0, None, 2.0, 3.0, float("nan"), 4.0, -float("nan")],
+    "codes": [LAST + 3, 1, 2, 3, None, 5, LAST + 7],
+    "codes as floats": [1.0, 2.0, 3.0, 4.0, 5.0, float(LAST + 7), -1.0],
+    "a fraction last": [float(LAST), 2.0, 3.0, 4.0, 5.0, 6.0, 0.5],
+    "plain": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0],
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_a_column_is_looked_at_in_pieces(case, monkeypatch):
+    column = pa.chunked_array([HIDDEN[case][:2], HIDDEN[case][2:]])
+    whole = read_out(column), features.lost_in_arrays(column)
+    monkeypatch.setattr(features, "_PIECE", 3)
+    pieces = read_out(column), features.lost_in_arrays(column)
+    assert len(whole[0]) == len(pieces[0]) == (case not in ("a fraction last", "plain"))
+    assert [kind for kind, _ in whole[1]] == [kind for kind, _ in pieces[1]]
+    for one, other in zip(whole[0], pieces[0], strict=True):
+        np.testing.assert_array_equal(one, other)
+    for (_, one), (_, other) in zip(whole[1], pieces[1], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("expected", range(5))
+def test_however_many_numbers_are_expected_the_table_is_the_same(expected):
+    numbers = np.arange(12.0).reshape(3, 4)
+    columns = [
+        ("a", pa.chunked_array([numbers[0]])),
+        ("b", pa.chunked_array([["x", "y", "x", "z"]])),
+        ("c", pa.chunked_array([numbers[1]])),
+        ("d", pa.chunked_array([numbers[2]])),
+    ]
+    whole = encode_features(columns, 4, list("abcd"), expected)
+    for encoded, rows in ((whole, slice(0, 4)), (whole.part(1, 3), slice(1, 3))):
+        table = encoded.table()
+        np.testing.assert_array_equal(table.numeric, numbers.T[rows])
+        assert table.numeric.flags.c_contiguous
+        np.testing.assert_array_equal(table.categorical[:, 0], np.array([0, 1, 0, 2])[rows])
 
 
 def test_dates_give_month_day_and_weekday():

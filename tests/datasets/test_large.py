@@ -3,6 +3,8 @@
 import dataclasses
 import datetime
 import gzip
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -136,7 +138,7 @@ def test_slices_and_probabilities_of_some_rows(tmp_path, monkeypatch):
 def test_all_rows_are_needed_for_bags_and_joins(tmp_path, monkeypatch):
     path = write(content(), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
-    with pytest.raises(InputError, match="all rows are needed; give more --memory"):
+    with pytest.raises(InputError, match="all of them are needed; give more --memory"):
         read_release(path, id_column="id", keyed=lambda ids: np.asarray(ids))
 
 
@@ -290,3 +292,35 @@ def test_bad_csv(tmp_path):
         (tmp_path / name).write_text("a\n1\n")
     with pytest.raises(InputError, match="Several files"):
         open_table(tmp_path / "t?.csv")
+
+
+READ = """
+import sys
+from ldpaudit.datasets import read_release
+
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) << 10
+
+small, large, truth = sys.argv[1:]
+read_release(small)
+before = peak()
+read_release(large, truth=truth)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="peaks are read from /proc")
+def test_reading_holds_few_columns_besides_the_table(tmp_path):
+    rows, rng = 6_000_000, np.random.default_rng(2)
+    columns = {f"x{i}": rng.standard_normal(rows, dtype=np.float32) for i in range(3)}
+    labels = rng.integers(0, 2, rows, dtype=np.int32)
+    paths = [str(tmp_path / f"{name}.parquet") for name in ("small", "large", "truth")]
+    pq.write_table(pa.table({**columns, "label": labels}).slice(0, 1000), paths[0])
+    pq.write_table(pa.table({**columns, "label": labels}), paths[1])
+    pq.write_table(pa.table({"label": labels[::-1]}), paths[2])
+    words = [sys.executable, "-c", READ, *paths]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    # 20 bytes are the table and both labels, which are read at once; one column and its copy, and
+    # what a pass over a block takes.
+    assert int(done.stdout) < 45 * rows + (64 << 20)

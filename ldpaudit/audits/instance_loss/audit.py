@@ -12,6 +12,7 @@ from functools import cache, cached_property, partial
 
 import numpy as np
 
+from ldpaudit.arrays import code_counts
 from ldpaudit.audits.assumptions.standing import over_all_rows
 from ldpaudit.audits.instance_loss.neighbourhoods import (
     REFUTED,
@@ -403,7 +404,7 @@ def _claimed(context: AuditContext, labels: LossLabels) -> Iterator[Part]:
     """Yield the bound on E[ν] that holds if the claim does, without true labels."""
     context.progress.step("bounding the mean privacy loss under the claim")
     assert labels.channel is not None
-    counts = np.bincount(labels.released, minlength=labels.outputs).astype(np.int64)
+    counts = code_counts(labels.released, labels.outputs)
     p_value = marginal_consistency(counts, labels.channel)
     if p_value is not None and p_value <= REFUTED:
         text = (

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 import numpy as np
 
+from ldpaudit.arrays import code_counts
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import (
     Target,
@@ -99,7 +100,7 @@ def measured_shares(labels: IntArray, k: int) -> FloatArray:
 
 def prior_box(released: IntArray, channel: FloatArray, error: float) -> PosteriorBox:
     """Return the shares of true labels, one row, that released labels imply through a channel."""
-    counts = np.bincount(released, minlength=channel.shape[1]).astype(np.int32)
+    counts = code_counts(released, channel.shape[1]).astype(np.int32)
     total = np.array([len(released)], dtype=np.int32)
     return PosteriorBox.from_counts(counts[None], total, error).through(channel)
 
@@ -117,12 +118,12 @@ def loss_labels(context: AuditContext, error: float) -> LossLabels:
         low, high = np.clip(box.low[0], 1e-12, None), np.clip(box.high[0], None, 1 - 1e-12)
         implied = box.estimate[0]
         return LossLabels(None, released, classes, m, implied, low, high, matrix, "declared")
-    occurs = np.bincount(truth) > 0
+    occurs = code_counts(truth, len(release.classes)) > 0
     classes = np.flatnonzero(occurs)
     if len(classes) < 2:
         raise InsufficientDataError("The privacy loss needs at least two true labels that occur.")
     codes: IntArray = truth if occurs.all() else (np.cumsum(occurs, dtype=np.int32) - 1)[truth]
-    counts, n = np.bincount(codes), len(codes)
+    counts, n = code_counts(codes, len(classes)), len(codes)
     tail = error / (2 * len(counts))
     low, high = clopper_pearson_lower(counts, n, tail), clopper_pearson_upper(counts, n, tail)
     shares = codes, released, classes, m, counts / n, low, high

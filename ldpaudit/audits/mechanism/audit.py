@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.arrays import code_counts
 from ldpaudit.audits.assumptions.rows import counted, counted_rows
 from ldpaudit.audits.assumptions.standing import (
     doubt,
@@ -537,7 +538,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
     every = over_all_rows(context)
     rows, labels = counted(every).rows, every.release.released
     seen = labels if rows is None else labels[rows]
-    released = np.bincount(seen, minlength=len(channel.outputs)).astype(np.int64)
+    released = code_counts(seen, len(channel.outputs))
     p_values = [marginal_consistency(released, channel.matrix)]
     if p_values[0] is not None:
         words = (

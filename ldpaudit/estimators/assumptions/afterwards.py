@@ -107,6 +107,17 @@ _MOST_SHIFT: Final = 3
 _OVERWHELMING: Final = math.log(1e9)
 
 
+def _shifted_table(
+    truth: IntArray, released: IntArray, shift: int, size: tuple[int, int]
+) -> IndexArray:
+    """Return the counts (k, m) of true labels against labels released ``shift`` rows before."""
+    # Beyond an end the true labels go on at the other one.
+    start = shift % len(truth)
+    stop = len(truth) - start
+    first = label_table(truth[start:], released[:stop], *size)
+    return first + label_table(truth[:start], released[stop:], *size)
+
+
 def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) -> int | None:
     """Return by how many rows the true labels are shifted; 0 if not, None if they are of others.
 
@@ -115,7 +126,7 @@ def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) ->
     """
     k, m = channel.shape
     shifts = [s for s in range(-_MOST_SHIFT, _MOST_SHIFT + 1) if s]
-    tables = {s: label_table(np.roll(truth, -s), released, k, m) for s in (0, *shifts)}
+    tables = {s: _shifted_table(truth, released, s, (k, m)) for s in (0, *shifts)}
     logs = np.log(np.maximum(channel, 1e-9))
     fits = {s: float((table * logs).sum()) for s, table in tables.items()}
     best = max(shifts, key=lambda s: fits[s])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from ldpaudit.estimators.assumptions import afterwards
 from ldpaudit.estimators.assumptions.afterwards import (
     fixed_rows,
     is_selected,
@@ -150,6 +151,15 @@ def test_another_order_is_named_and_all_else_is_none(case: str) -> None:
     released = drawn(TRUTH, response(2, epsilon), rng)
     given = change(TRUTH, rng)
     assert truth_alignment(given, released[: len(given)], response(2, 1.0)) == shift
+
+
+@pytest.mark.parametrize("shift", range(-3, 4))
+def test_beyond_an_end_labels_go_on_at_the_other(shift: int) -> None:
+    rng = np.random.default_rng(4)
+    truth, released = rng.integers(0, 3, 40), rng.integers(0, 2, 40)
+    counts = afterwards._shifted_table(truth, released, shift, (3, 2))
+    rolled = label_table(np.roll(truth, -shift), released, 3, 2)
+    np.testing.assert_array_equal(counts, rolled)
 
 
 def test_a_release_that_follows_its_labels_is_never_refused() -> None:
