@@ -14,6 +14,7 @@ from ldpaudit.audits.assumptions.rows import (
     neighbour_counts,
     noise_of,
     rows_of_one,
+    shared_with_others,
     tested,
 )
 from ldpaudit.audits.assumptions.standing import changed_rows, doubt, feature_blind, selected_before
@@ -89,7 +90,7 @@ def _white(context: AuditContext) -> Iterator[Part]:
         context,
         stated.SHARED_WITH_OTHERS,
         "No row's noise reveals another person's (p-value)",
-        found.others(),
+        shared_with_others(context),
         "p-value: the same bets on rows with different true labels",
     )
     described = dict.fromkeys(found_words(context, one) for one in causes(context))

@@ -15,6 +15,7 @@ from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, copies, partial_copies
 from ldpaudit.error_budget import WHITE_NOISE
+from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
 from ldpaudit.estimators.whiteness import (
     MIRRORED,
@@ -517,12 +518,26 @@ def _equal(context: AuditContext) -> IndexArray:
     return np.arange(len(features)) if features.is_constant() else copies(context)
 
 
+def _one_of_equal_rows(context: AuditContext) -> IndexArray | None:
+    """Return one random row of all that are equal, int64 in order; None where no two are."""
+    # A row may stand in the table several times because of its released label: then how often its
+    # values occur says something of the noise, and nothing of how it was drawn.
+    release = context.release
+    if release.groups is not None or release.features.is_constant():
+        return None
+    rows = one_of_each(copies(context), context.rng("noise", "equal rows"))
+    return None if len(rows) == len(release) else rows
+
+
 def _learnt(
     context: AuditContext, seen: set[int], share: float
 ) -> Iterator[tuple[bool, Departure]]:
     """Yield what a model of the noise finds: by columns from before, and by all of them."""
     features, known = context.release.features, set(before(context))
     outcomes = [view.outcomes for view in views(context)]
+    single = _one_of_equal_rows(context)
+    if single is not None:
+        features, outcomes = features.take(single), [one.take(single) for one in outcomes]
     every = set(range(features.width))
     for own, places in ((True, known), (False, every - seen)):
         if not places or (not own and places <= known):
@@ -531,5 +546,5 @@ def _learnt(
         tried = 2 * len(outcomes) / share
         where = Groups(_LEARNT, np.empty(0, np.int64), tuple(sorted(places)), np.arange(0))
         shown = features.without(tuple(every - places))
-        for wealth in foreseen(shown, outcomes, rng, _equal(context)):
+        for wealth in foreseen(shown, outcomes, rng, context.release.groups):
             yield own, Departure("model", where, tried=tried, log_wealth=wealth)

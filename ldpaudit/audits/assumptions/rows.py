@@ -102,15 +102,33 @@ def noise_clusters(context: AuditContext) -> IndexArray | None:
         if context.release.groups is not None:
             kinds = [context.release.groups, *kinds]
         return _together(kinds)
-    of_groups = [
-        every_code(context, one.departure.where)
-        for one in shared(context)
-        if isinstance(one.departure.where, Groups)
-        and one.departure.family == "groups"
-        and not one.departure.opposite
-    ]
     # Several kinds of rows that are equal in a few columns would put nearly all rows together.
-    return _together(of_groups[:1])
+    clearest = _shared_in_groups(context)
+    return None if clearest is None else every_code(context, clearest[1])
+
+
+def _shared_in_groups(context: AuditContext) -> tuple[NoiseFinding, Groups] | None:
+    """Return the clearest finding that rows of a group share noise, with these groups, if any."""
+    for one in shared(context):
+        where, departure = one.departure.where, one.departure
+        alike = departure.family == "groups" and not departure.opposite
+        if alike and isinstance(where, Groups):
+            return one, where
+    return None
+
+
+def shared_with_others(context: AuditContext) -> float:
+    """Return the p-value of "no row's noise reveals another person's", by what is known.
+
+    Where rows of a group share noise, they may be one person's, and a few such people in a larger
+    group make it look as if these shared noise, too: besides that group one row of each is asked.
+    """
+    found = noise_of(context)
+    clearest = _shared_in_groups(context)
+    alone = None if clearest is None else dependence_of(context)
+    if clearest is None or alone is None or not clearest[0].known:
+        return found.others()
+    return min(2 * min(clearest[0].others, alone.others()), 1.0)
 
 
 def _together(kinds: list[IndexArray]) -> IndexArray | None:
@@ -273,7 +291,7 @@ def neighbour_bound(context: AuditContext, counts: GuessCounts, alpha: float) ->
     """Return the bound of ε at level 1 − alpha; a part of it is for seeing that noise is shared."""
     # It must be seen among rows that differ in their true labels: those that do not may be one
     # person's, whose labels cannot differ, so that shared noise reveals nothing.
-    seen = noise_of(context).others() <= SHARED_NOISE.of(alpha, "seen")
+    seen = shared_with_others(context) <= SHARED_NOISE.of(alpha, "seen")
     if not seen:
         counts = GuessCounts(counts.candidates, 0, 0)
     return epsilon_lower(counts, SHARED_NOISE.of(alpha, "bound"))

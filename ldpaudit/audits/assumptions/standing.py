@@ -7,7 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, groups
+from ldpaudit.audits.assumptions.noise import (
+    SUSPICIOUS,
+    NoiseFinding,
+    WhiteNoise,
+    groups,
+)
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
@@ -31,6 +36,7 @@ from ldpaudit.estimators.epsilon.release_only import (
     release_only_evidence,
 )
 from ldpaudit.estimators.metric import fit_metric
+from ldpaudit.estimators.whiteness import Groups
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models.screening import association
 from ldpaudit.release import FeatureTable, FloatArray, IndexArray, label_table
@@ -245,13 +251,24 @@ def changed_rows(context: AuditContext) -> IndexArray:
     dependent = [one for one in noise_of(context).clear() if one.is_dependence]
     if not dependent or shared(context):
         return nothing
-    codes = [one.every for one in groups(context) if one.name in ("value", "range")]
     release = context.release
+    codes = (codes for one in groups(context) for codes in _of_rule(one))
     fixed = fixed_rows(codes, context.truth, release.released)
     # Groups that fix most labels are copies of the released label, no rule.
     if not len(fixed) or 2 * len(fixed) > len(release):
         return nothing
     return fixed
+
+
+# Of ranges that follow each other so many are one: a rule may fix few rows of each.
+_RANGES_TOGETHER: Final = (1, 2, 4, 8, 16)
+
+
+def _of_rule(group: Groups) -> list[IndexArray]:
+    """Return the codes of groups whose released labels a rule on one column may have fixed."""
+    if group.name == "range":
+        return [group.every // together for together in _RANGES_TOGETHER]
+    return [group.every] if group.name == "value" else []
 
 
 @remembered("assumptions.changing")
@@ -264,7 +281,7 @@ def changed_columns(context: AuditContext) -> tuple[int, ...]:
     known, left, found = set(before(context)), set(fixed.tolist()), list[int]()
     every = [one for one in groups(context) if one.name in ("value", "range")]
     for one in sorted(every, key=lambda one: not set(one.columns) <= known):
-        rows = fixed_rows([one.every], context.truth, context.release.released)
+        rows = fixed_rows(_of_rule(one), context.truth, context.release.released)
         if not left.isdisjoint(rows.tolist()):
             found += [place for place in one.columns if place not in found]
             left.difference_update(rows.tolist())

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import carrying, causes
-from ldpaudit.audits.assumptions.noise import NoiseFinding, every_code, views
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, every_code, views
 from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
@@ -161,7 +161,7 @@ def _of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -> str
     if found.departure.opposite:
         return f"What noise did to a label is the opposite of what it did to others, among {who}."
     if where.small:
-        return f"{who[0].upper()}{who[1:]} share noise: one known label reveals others."
+        return f"{who[0].upper()}{who[1:]} share noise: {_consequence(found)}"
     return _differs(context, found)
 
 
@@ -188,7 +188,14 @@ def _of_order(context: AuditContext, found: NoiseFinding, where: Order) -> str:
         return (
             f"{who} have opposite noise{_clearly(context, found)}: one known label reveals another."
         )
-    return f"{who} share noise{_clearly(context, found)}: one known label reveals others."
+    return f"{who} share noise{_clearly(context, found)}: {_consequence(found)}"
+
+
+def _consequence(found: NoiseFinding) -> str:
+    """Return what shared noise reveals, which may be nothing where labels do not differ."""
+    if found.others <= SUSPICIOUS:
+        return "one known label reveals others."
+    return "unless they are one person's, one known label reveals others."
 
 
 def _differs(context: AuditContext, found: NoiseFinding) -> str:
