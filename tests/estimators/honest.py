@@ -38,7 +38,7 @@ from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.epsilon.consistency import channel_consistency, marginal_consistency
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.estimators.epsilon.lattice import lattice_evidence
+from ldpaudit.estimators.epsilon.lattice import DIGITS, ROUNDED_NUMBERS, lattice_evidence
 from ldpaudit.estimators.instance_loss import (
     ErrorBudget,
     PosteriorBox,
@@ -253,8 +253,31 @@ def own_numbers(rng: Rng) -> Bound:
     others = (codes + rng.integers(1, 100, 3_000)) % 100
     found = lattice_evidence(numbers[codes], numbers[np.where(kept, codes, others)], rng)
     assert found is not None
-    (same,) = found.same
-    return lambda alpha: same.bound(alpha).epsilon
+    return lambda alpha: found.same[0].bound(alpha).epsilon
+
+
+def rounded_numbers(rng: Rng) -> Bound:
+    """A number's own ten comes out e^ε times as often as each other: the worst law."""
+    tens, numbers = np.repeat(np.arange(10), 300), 100 * rng.random(3_000)
+    numbers = numbers % 9 - 4.5 + 10 * tens
+    kept = rng.random(3_000) < math.exp(3) / (math.exp(3) + 9)
+    others = (tens + rng.integers(1, 10, 3_000)) % 10
+    found = lattice_evidence(numbers, 10.0 * np.where(kept, tens, others), rng)
+    assert found is not None
+    assert found.same[-1].method == ROUNDED_NUMBERS
+    return lambda alpha: found.same[-1].bound(alpha).epsilon
+
+
+def numbers_by_digits(epsilon: float, rng: Rng) -> Bound:
+    """All released numbers have the digits of noise that hardly moves them, if ε allows it."""
+    n = 3_000
+    truth = rng.integers(0, 10, n)
+    chance = math.exp(epsilon) / (math.exp(epsilon) + 9)
+    said = np.where(rng.random(n) < chance, truth, (truth + rng.integers(1, 10, n)) % 10)
+    found = lattice_evidence(truth.astype(float), said + 0.05, rng)
+    assert found is not None
+    assert found.same[-1].method == DIGITS
+    return lambda alpha: found.bound(alpha).epsilon
 
 
 def a_common_number(rng: Rng) -> Bound:
@@ -264,7 +287,8 @@ def a_common_number(rng: Rng) -> Bound:
     released = np.where(rng.random(2_000) < often, 0.0, rng.random(2_000) + 2)
     found = lattice_evidence(truth, released, rng)
     assert found is not None
-    return lambda alpha: found.same[-1].bound(alpha).epsilon
+    common = [one for one in found.same if one.having > 500][-1]
+    return lambda alpha: common.bound(alpha).epsilon
 
 
 def worst_guesses(delta: float, sides: int, of_delta: bool, rng: Rng) -> Bound:
@@ -461,8 +485,10 @@ OTHERS = [
     *(
         World(f"no grid, {kind} {epsilon}", partial(numbers_on_no_grid, kind, epsilon), epsilon)
         for epsilon in (1.0, 4.0)
-        for kind in ("laplace", "zeros", "steps", "single", "clipped", "cents")
+        for kind in ("laplace", "zeros", "steps", "single", "clipped", "cents", "whole")
     ),
+    World("rounded numbers", rounded_numbers, 3.0, 0.9),
+    *(World(f"digits {e}", partial(numbers_by_digits, e), e, 0.5) for e in (1.0, 3.0)),
     World("own numbers", own_numbers, 3.0, 0.9),
     World("a common number", a_common_number, 1.0, 0.5),
     *(

@@ -88,6 +88,16 @@ def _kept(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.where(rng.permutation(len(labels)) < 20, labels, _real(labels, rng))
 
 
+def _in_cents(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return np.where(rng.random(len(labels)) < 0.01, labels.round(), _real(labels, rng).round(2))
+
+
+def _noise_clipped(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    noise = rng.laplace(0, HIGH / CLAIM, len(labels))
+    most = np.quantile(np.abs(noise), 0.95)
+    return labels + np.clip(noise, -most, most)
+
+
 def _in_digits(labels: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return np.rint(_real(labels, rng)) + np.floor(labels * 100) / 1e4
 
@@ -148,6 +158,22 @@ NUMBERS = (
         math.inf,
         READ_OFF,
         Trace((), "a number that was left as it is looks like any other"),
+    ),
+    Fault(
+        "rounded-in-the-clear",
+        "One number in a hundred is released rounded, without noise, among noisy cents.",
+        _numbers(_in_cents, fine=True, name="laplace"),
+        math.inf,
+        READ_OFF,
+        Trace((), "a round number may be a noisy one"),
+    ),
+    Fault(
+        "noise-clipped",
+        "The noise itself is clipped, so that its largest value stands in one row of twenty.",
+        _numbers(_noise_clipped, name="laplace"),
+        math.inf,
+        LATTICE,
+        Trace(("warning:mechanism: .* to the last digit.*",)),
     ),
     Fault(
         "number-in-digits",

@@ -48,6 +48,7 @@ from ldpaudit.estimators.epsilon.consistency import (
 )
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.estimators.epsilon.lattice import (
+    ROUNDED_NUMBERS,
     SAME_NUMBERS,
     LatticeEvidence,
     lattice_evidence,
@@ -369,7 +370,7 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
         "digits between labels), chosen on one half of the rows and counted on the other"
     )
     if found.same:
-        words += ", and from how often a released number is a true one: its own row's, or another's"
+        words += ", and from how often a released number is a true one, also a rounded one: its own row's, or another's"
     names = LATTICE, "True labels, numbers read off"
     shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")
     yield Bound.of(shown, lambda level: found.bound(level).epsilon)
@@ -377,6 +378,11 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
 
 def _read_off(found: LatticeEvidence, bound: EpsilonBound) -> str:
     """Return in which way numbers are read off the released ones."""
+    if bound.method == ROUNDED_NUMBERS:
+        return (
+            "The true numbers of some rows stand in the release, rounded, without noise: look for "
+            "a branch that rounds numbers and adds none."
+        )
     if bound.method == SAME_NUMBERS:
         return (
             "The true numbers of some rows stand in the release, where noise would have changed "
@@ -396,7 +402,7 @@ def _read_off(found: LatticeEvidence, bound: EpsilonBound) -> str:
     return (
         "The digits of a released number reveal which noise was added: for "
         f"{found.right:.0%} of the rows the true number is read off. The noise takes few "
-        "values; draw it from a sampler made for privacy."
+        "values, or was clipped itself; draw it from a sampler made for privacy."
     )
 
 

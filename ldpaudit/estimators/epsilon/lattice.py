@@ -8,7 +8,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,8 +37,17 @@ _COARSEST, _FINEST = 64, 1e-9
 """Remainders are looked at by this part of the range at most, and this share of it at least."""
 
 
+_CHOSEN_AT: Final = 0.05
+"""The error at which bounds are compared on the rows that choose between them."""
+_SURE: Final = (0.0, 0.25, 0.5, 0.75)
+"""The least share of a digit's rows that its likeliest noise may have for it to point to one."""
+
 SAME_NUMBERS: Final = "same numbers"
 """The method of a bound from numbers that are true ones."""
+DIGITS: Final = "digits"
+"""The method of a bound from numbers to which the digits of released ones point."""
+ROUNDED_NUMBERS: Final = "rounded numbers"
+"""The method of a bound from numbers that are true ones, rounded."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +69,8 @@ class SameNumbers:
     """The rows of which that was counted."""
     scale: float
     """What the share of these is multiplied by to be that of one number of a row at random."""
+    method: str = SAME_NUMBERS
+    """The method of the bound."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the lower bound of ε at level 1 − alpha, in nats.
@@ -70,7 +81,7 @@ class SameNumbers:
         often = float(clopper_pearson_upper(self.others, self.asked, alpha * ONE_HALF))
         by_chance = min(1.0, often * self.scale)
         epsilon = max(0.0, float(np.log(own / by_chance))) if own > 0 else 0.0
-        return EpsilonBound(epsilon, alpha, self.asked, SAME_NUMBERS)
+        return EpsilonBound(epsilon, alpha, self.asked, self.method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +91,7 @@ class LatticeEvidence:
     bounds: BoundEvidence | None
     """From remainders, chosen on one half of the rows and counted on the other."""
     same: tuple[SameNumbers, ...]
-    """Of numbers that few people have, and of each that many have."""
+    """Of numbers that few people have, of each that many have, and of rounded ones."""
     step: float | None
     """Between neighbouring labels; None where labels lie on no grid."""
     modulus: int | None
@@ -120,8 +131,9 @@ def lattice_evidence(
         return None
     rows = rng.permutation(len(truth))[:_MOST_ROWS_COUNTED]
     truth, released = truth[rows], released[rows]
-    same, half = _same_numbers(truth, released), len(rows) // 2
+    half = len(rows) // 2
     learn, test = np.arange(half), np.arange(half, len(rows))
+    same = (*_same_numbers(truth, released), *_rounded_numbers(truth, released, learn, test))
     values = np.unique(truth)
     step = float(np.diff(values).min(initial=np.inf))
     steps, places = (truth - values[0]) / step, (released - values[0]) / step
@@ -144,8 +156,11 @@ def lattice_evidence(
         modulus = next(q for q, one in zip(_MODULI, found, strict=True) if one >= 0.5 * max(found))
         counts = label_table(labels[test] % modulus, outputs[test] % modulus, modulus, modulus)
     else:
-        guess = _by_digits(labels, places, learn, test)
-        counts = label_table(labels[test] % _CLASSES, guess, _CLASSES, _CLASSES + 1)
+        guess, sure = _by_digits(labels, places, learn, test)
+        outputs = np.where(sure, guess % _CLASSES, _CLASSES)
+        counts = label_table(labels[test] % _CLASSES, outputs, _CLASSES, _CLASSES + 1)
+        told = _same_numbers(labels[test].astype(np.float64), np.where(sure, guess, np.nan))
+        same += tuple(replace(one, method=DIGITS) for one in told[:1])
     bounds = epsilon_evidence(counts, None, rng)
     if bounds is None and not same:
         return None
@@ -180,6 +195,33 @@ def _same_numbers(truth: FloatArray, released: FloatArray) -> tuple[SameNumbers,
             own, theirs = int((kept & mine).sum()), int((kept & ~mine).sum())
             found.append(SameNumbers(own, int(size), theirs, n - int(size), 1.0))
     return tuple(found)
+
+
+def _rounded_numbers(
+    truth: FloatArray, released: FloatArray, learn: IndexArray, test: IndexArray
+) -> tuple[SameNumbers, ...]:
+    """Count released numbers that are true ones, rounded; how, the first half shows."""
+    # A rounded true number is a function of it: the same bound holds. Whether anything is returned,
+    # true numbers decide, so that the error is divided in the same way whatever is released.
+    found = list[tuple[float, SameNumbers]]()
+    for unit in _units(truth):
+        for rounded in (np.rint(truth / unit) * unit, np.floor(truth / unit) * unit):
+            chosen, counted = (_same_numbers(rounded[h], released[h])[:1] for h in (learn, test))
+            if chosen and counted:
+                found.append((chosen[0].bound(_CHOSEN_AT).epsilon, counted[0]))
+    if not found:
+        return ()
+    return (replace(max(found, key=lambda one: one[0])[1], method=ROUNDED_NUMBERS),)
+
+
+def _units(numbers: FloatArray) -> Iterator[float]:
+    """Yield the powers of ten by which numbers may be rounded to several, but fewer, values."""
+    width = float(np.ptp(numbers))
+    values = len(np.unique(numbers))
+    unit = 10.0 ** math.floor(math.log10(width / _CLASSES)) if width > 0 else 0.0
+    while unit > 0 and len(np.unique(np.rint(numbers / unit))) < values:
+        yield unit
+        unit = unit / 10 if unit > _FINEST * width else 0.0
 
 
 def _of_fine_remainders(
@@ -233,9 +275,9 @@ def _dependence(labels: IndexArray, outputs: IndexArray, q: int) -> float:
 
 def _by_digits(
     labels: IndexArray, places: FloatArray, learn: IndexArray, test: IndexArray
-) -> IndexArray:
-    """Return the remainder of the label that the digits of each tested number point to."""
-    # Digits that were not seen on other rows point to none: one more than the largest remainder.
+) -> tuple[IndexArray, npt.NDArray[np.bool_]]:
+    """Return the label to which the digits of each tested number point, and whether they do."""
+    # Digits that were not seen on other rows, or with noise of many sizes, point to none.
     below = np.floor(places)
     digits = np.rint((places - below) * 1e9).astype(np.int64)
     noise = below.astype(np.int64) - labels
@@ -245,8 +287,28 @@ def _by_digits(
     order = np.lexsort((-counts, pairs[:, 0]))
     known, first = np.unique(pairs[order, 0], return_index=True)
     place = np.minimum(np.searchsorted(known, digits[test]), len(known) - 1)
-    guess = (below[test].astype(np.int64) - pairs[order][first[place], 1]) % _CLASSES
-    return np.asarray(np.where(known[place] == digits[test], guess, _CLASSES))
+    guess = below[test].astype(np.int64) - pairs[order][first[place], 1]
+    sure = _sure(counts[order][first], np.add.reduceat(counts[order], first))
+    return guess, (known[place] == digits[test]) & sure[place]
+
+
+def _sure(likeliest: IndexArray, every: IndexArray) -> npt.NDArray[np.bool_]:
+    """Return which digits point to a noise: those that together say most of the label.
+
+    ``likeliest``, ``every``: how many rows have the likeliest noise of each digit, and any.
+    """
+    # The row that is guessed is not one of those that tell the noise of its digits; of wrong
+    # guesses each remainder has an equal part.
+    right, others = np.maximum(likeliest - 1, 0), np.maximum(every - 1, 1)
+    share = right / others
+
+    def worth(least: float) -> float:
+        chosen = share >= least
+        hits = float(right[chosen].sum())
+        misses = float((every - 1 - right)[chosen].sum()) / _CLASSES
+        return math.log((max(hits - 2 * math.sqrt(hits), 0.0) + misses + 1) / (misses + 3))
+
+    return np.asarray(share >= max(_SURE, key=worth))
 
 
 def repeated_numbers(released: FloatArray) -> int:
