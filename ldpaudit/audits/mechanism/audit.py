@@ -370,7 +370,10 @@ def lattice_parts(context: AuditContext) -> Iterator[Part]:
         "digits between labels), chosen on one half of the rows and counted on the other"
     )
     if found.same:
-        words += ", and from how often a released number is a true one, also a rounded one: its own row's, or another's"
+        words += (
+            ", and from how often a released number is a true one, or that one rounded: its own "
+            "row's, or another's"
+        )
     names = LATTICE, "True labels, numbers read off"
     shown = _bound(context, names, bound, words, "Mironov (2012), for the digits")
     yield Bound.of(shown, lambda level: found.bound(level).epsilon)
