@@ -25,6 +25,7 @@ from ldpaudit.datasets.formats.tables import (
     decoded,
     is_any,
     stored,
+    unified,
     usual_column,
 )
 from ldpaudit.errors import InputError
@@ -158,10 +159,10 @@ def label_forms(
 def _encoded(column: pa.ChunkedArray, role: str) -> tuple[pa.Array, IntArray]:
     """Return the distinct labels in the order in which they occur, and each row's place, or −1."""
     column, codes = _used(usual_column(stored(column)))
-    encoded = _plain(column, role).dictionary_encode()
-    if pa.types.is_null(encoded.type):
-        return encoded.combine_chunks(), np.full(len(column), -1, dtype=np.int32)
-    encoded = encoded.unify_dictionaries()
+    plain = _plain(column, role)
+    if pa.types.is_null(plain.type):
+        return pa.nulls(0), np.full(len(column), -1, dtype=np.int32)
+    encoded = plain.dictionary_encode().unify_dictionaries()
     values = encoded.chunk(0) if encoded.num_chunks else encoded.combine_chunks()
     found, start = np.empty(len(column), dtype=np.int32), 0
     for chunk in encoded.chunks:  # Column and codes as a whole would be in memory several times.
@@ -190,7 +191,7 @@ def _used(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, IntArray | None]:
     # the column is no dictionary.
     if not pa.types.is_dictionary(column.type) or not column.num_chunks:
         return column, None
-    column = column.unify_dictionaries()
+    column = unified(column)
     # Unsigned ones cannot hold −1: of Polars' categories, DuckDB's ENUM.
     indices = pa.chunked_array([chunk.indices.cast(pa.int64()) for chunk in column.chunks])
     order = pc.unique(indices.drop_null())

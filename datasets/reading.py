@@ -84,7 +84,15 @@ from ldpaudit.release import (
     TrueLabels,
 )
 from ldpaudit.release.features import ColumnSurvey
-from ldpaudit.work.memory import MANY_ROWS, RUN, give_back, most_rows, rows_looked_at, shown
+from ldpaudit.work.memory import (
+    MANY_ROWS,
+    MOST_ROWS_LOOKED_AT,
+    RUN,
+    give_back,
+    most_rows,
+    rows_looked_at,
+    shown,
+)
 
 # Bytes of Python and the libraries.
 _BASE: Final = 450 << 20
@@ -209,7 +217,7 @@ def read_release(
         How text files and workbooks are written.
     memory : int, optional
         The most bytes of memory to use; default: half of the machine's. Of a table whose features
-        take more than half of that a sample of rows is read.
+        take more than half of that, or whose labels all of it, a sample of rows is read.
     keyed : callable, optional
         Hides the ids, by which the rows of several releases are joined.
 
@@ -254,7 +262,9 @@ def read_release(
         strata, warnings_of_strata = read_strata(
             table, claimed.by, claimed.mechanism, owned, cells.looked_at
         )
-        _check_memory(memory, len(cells), len(roles.features), len(labels.domains.classes))
+        width, classes = len(roles.features), len(labels.domains.classes)
+        drawn = cells.looked_at is not None
+        _check_memory(memory, len(cells), width, classes, drawn=drawn)
         companions = open_companions(
             sources, cells.rows, roles, cells.special, table.names, files, cells.looked_at
         )
@@ -579,18 +589,19 @@ def _looked_at(
     table: TableSource, roles: Roles, memory: int | None, *, joined: bool
 ) -> tuple[int | None, IndexArray | None]:
     """Return how many rows there are, where it is known, and the rows to read; None for all."""
-    # Features must fit into half of the memory, labels into all of it; else rows are drawn as
-    # audits draw them.
+    # Features must fit into half of the memory, and what an audit needs into all of it; else rows
+    # are drawn as audits draw them.
     if not table.sparse and (
         table.location is None or (table.text and table.location.size() < _LARGE)
     ):
         return None, None
-    rows, width = table.row_count or 0, table.width(roles.features)
-    if rows * max(8 * width, _BYTES_PER_ROW) <= allowed():
-        _check_memory(memory, rows, len(roles.features), 2)
+    rows, width, columns = table.row_count or 0, table.width(roles.features), len(roles.features)
+    least = _BYTES_PER_ROW * rows if memory is None else _least_memory(rows, columns, 2)
+    if 8 * rows * width <= allowed() and least <= allowed():
         return rows, None
-    room = int(allowed() / (8 * width)) // RUN * RUN
-    some = rows_looked_at(rows, 0, min(most_rows(int(width), 2), room))
+    of_each = _BYTES_PER_ROW + _bytes_looked_at(columns, 2)
+    room = min(allowed() / max(8 * width, 1), max(allowed() - _BASE, 0) / of_each)
+    some = rows_looked_at(rows, 0, min(most_rows(int(width), 2), int(room) // RUN * RUN))
     if joined or some is None or not len(some):
         raise InputError(
             f"The rows of {quoted(table.name)} take too much of the memory that may be used "
@@ -600,16 +611,32 @@ def _looked_at(
     return rows, some
 
 
-def _check_memory(memory: int | None, rows: int, columns: int, classes: int) -> None:
-    """Refuse an amount of memory in which a table cannot be audited; say the least (InputError)."""
-    looked_at = min(rows, most_rows(columns, classes))
-    of_each = _WORKING + _PER_COLUMN * columns + _PER_CLASS * classes
-    least = _BASE + rows * _BYTES_PER_ROW + looked_at * of_each
-    if memory is not None and memory < least:
+def _check_memory(
+    memory: int | None, rows: int, columns: int, classes: int, *, drawn: bool = False
+) -> None:
+    """Refuse an amount of memory in which a table cannot be audited; say the least (InputError).
+
+    ``drawn``: whether more rows would be read with more memory.
+    """
+    if memory is not None and memory < _least_memory(rows, columns, classes):
+        rows = max(rows, MOST_ROWS_LOOKED_AT) if drawn else rows
+        least = _least_memory(rows, columns, classes)
         raise InputError(
-            f"--memory is {shown(memory)}; {rows:,} rows with {columns:,} columns and "
-            f"{classes:,} classes need at least {shown(least)}."
+            f"--memory is {shown(memory)}; {rows:,} rows with {columns:,} "
+            f"column{'s' if columns != 1 else ''} and {classes:,} classes need at least "
+            f"{shown(least)}."
         )
+
+
+def _least_memory(rows: int, columns: int, classes: int) -> int:
+    """Return the bytes that an audit of a table takes at least."""
+    looked_at = min(rows, most_rows(columns, classes))
+    return _BASE + rows * _BYTES_PER_ROW + looked_at * _bytes_looked_at(columns, classes)
+
+
+def _bytes_looked_at(columns: int, classes: int) -> int:
+    """Return the bytes that an audit takes for each row that it looks at."""
+    return _WORKING + _PER_COLUMN * columns + _PER_CLASS * classes
 
 
 def _labels(

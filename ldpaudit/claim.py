@@ -104,7 +104,7 @@ def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDe
     a file with channels is written.
     """
     about = f"The column {quoted(column.label)}:"
-    other = sorted(column.stated().keys() - {*_CLAIM, "classes", "by"})
+    other = sorted(column.stated().keys() - {*_CLAIM, "classes", "by", "clipped"})
     if other:
         raise InputError(
             f"{about} {other[0].replace('_', '-')} is no part of a claim; leave it out."
@@ -122,7 +122,8 @@ def stated_claim(column: LabelOptions, files: FileOptions = AS_FOUND) -> LabelDe
                 "lambda, or a channel."
             )
         declaration = found
-    return LabelDeclaration(column.label, _with_classes(declaration, column), by)
+    declaration = _with_clipping(_with_classes(declaration, column), column)
+    return LabelDeclaration(column.label, declaration, by)
 
 
 def _of_channel(column: LabelOptions, files: FileOptions) -> tuple[Declaration, str | None]:
@@ -144,6 +145,16 @@ def _with_classes(declaration: Declaration, column: LabelOptions) -> Declaration
     if {"classes", "strata"} & declaration.parameters.keys():
         raise InputError("The claim names its classes already; leave out --classes.")
     return replace(declaration, parameters={**declaration.parameters, "classes": classes})
+
+
+def _with_clipping(declaration: Declaration, column: LabelOptions) -> Declaration:
+    """Return the claim, of noisy numbers that were clipped where that is stated (InputError)."""
+    if not column.clipped:
+        return declaration
+    clipping = sorted(f.traits.name for f in families() if "clipped" in f.traits.options)
+    if declaration.name not in clipping:
+        raise InputError("Only noisy numbers are clipped (clip): " + ", ".join(clipping) + ".")
+    return replace(declaration, parameters={**declaration.parameters, "clipped": True})
 
 
 def classes_of(column: LabelOptions) -> list[Any] | None:

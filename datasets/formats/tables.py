@@ -80,6 +80,15 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(kind)
 
 
+def unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column whose chunks have one dictionary, if any."""
+    if not pa.types.is_dictionary(column.type):
+        return column
+    if any(chunk.dictionary.null_count for chunk in column.chunks):
+        return decoded(column).dictionary_encode()  # Arrow does not unify such dictionaries.
+    return column.unify_dictionaries()
+
+
 def _unpacked(chunk: pa.Array) -> int:
     """Return at most how many bytes the texts of an array with a dictionary, or of views, take."""
     if pa.types.is_dictionary(chunk.type):
@@ -465,7 +474,7 @@ class MemoryTable(TableSource):
     @cached_property
     def table(self) -> pa.Table:
         """The table as Arrow's, without metadata."""
-        return pa.table(dict(self.columns(self.names))).unify_dictionaries()
+        return pa.table({name: unified(column) for name, column in self.columns(self.names)})
 
     @property
     def schema(self) -> pa.Schema:

@@ -11,6 +11,7 @@ from ldpaudit.audits.interface import AuditContext, Dependence
 from ldpaudit.audits.mechanism.evidence import report_counts
 from ldpaudit.audits.models import aligned_channel
 from ldpaudit.audits.registered import dependence_of_registered
+from ldpaudit.estimators.assumptions.afterwards import numbers_go_together
 from ldpaudit.release import FloatArray, IndexArray, label_table
 from ldpaudit.result import Note
 
@@ -58,7 +59,7 @@ def truth_fit(context: AuditContext) -> Fit:
         found = _of_reports(context)
     else:
         found = _of_labels(context)
-    if found is None or found.unrelated <= _UNRELATED:
+    if found is None or found.unrelated <= _UNRELATED or numbers_go_together(release.numeric):
         return Fit()
     if found.as_claimed() > _TOO_LITTLE:
         return Fit(notes=(Note.info("assumptions", NOT_SEEN),))

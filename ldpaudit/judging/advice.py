@@ -249,6 +249,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "shared_noise": value.get(stated.SHARED_NOISE_TEST, 1.0) <= _RARE,
         "by_feature": value.get(stated.FEATURE_BLIND_TEST, 1.0) <= _RARE,
         "changed_shares": value.get(stated.MARGINAL_CONSISTENCY, 1.0) <= _RARE,
+        "may_clip": "clipped" in case.claim.traits.options
+        and not case.claim.declaration().get("clipped"),
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ldpaudit.datasets import read_release
 from ldpaudit.datasets.column_survey import survey_column
 from ldpaudit.datasets.domains import encode_labels, find_domains, read_numbers
 from ldpaudit.datasets.labels import (
@@ -337,3 +338,25 @@ def test_ordinary_tables(file, expected, shared_data):
     table = pq.read_table(shared_data / f"{file}.parquet")
     found = {name: survey_column(name, table[name]).concern for name in table.schema.names}
     assert {name: concern for name, concern in found.items() if concern} == expected
+
+
+@pytest.mark.parametrize("kind", [pa.null(), pa.string(), pa.int8()])
+def test_labels_that_are_missing_everywhere_are_refused_in_any_chunks(kind):
+    column = pa.chunked_array([pa.nulls(2, kind), pa.nulls(1, kind), pa.nulls(0, kind)])
+    for labels in (column, column.combine_chunks()):
+        with pytest.raises(InputError, match="it is missing in 3 of 3"):
+            read_release(pa.table({"x": [1.0, 2.0, 3.0], "label": labels}))
+
+
+def test_a_dictionary_may_hold_a_missing_value():
+    parts = [["no", None, "yes"], [None, "yes", "no"]]
+    places = [[0, 2] * 10, [1, 2] * 10]
+    chunks = [
+        pa.DictionaryArray.from_arrays(pa.array(place, pa.int8()), pa.array(part))
+        for part, place in zip(parts, places, strict=True)
+    ]
+    found = read_release(pa.table({"x": np.arange(40.0), "label": pa.chunked_array(chunks)}))
+    labels = ["no", "yes"] * 10 + ["yes", "no"] * 10
+    plain = read_release(pa.table({"x": np.arange(40.0), "label": labels}))
+    assert found.release.outputs == plain.release.outputs
+    np.testing.assert_array_equal(found.release.released, plain.release.released)

@@ -135,6 +135,37 @@ def test_slices_and_probabilities_of_some_rows(tmp_path, monkeypatch):
     assert result.release.rows == len(rows)
 
 
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_with_little_memory_some_rows_are_read_and_more_memory_is_never_refused(
+    columns, tmp_path, monkeypatch
+):
+    """Also where the labels alone are too many: the file may have no features."""
+    rows = 30_000
+    table = {f"x{i}": np.arange(rows) for i in range(columns)} | {"label": np.arange(rows) % 2}
+    pq.write_table(pa.table(table), tmp_path / "r.parquet")
+    monkeypatch.setattr(reading, "_BASE", 0)
+    read = []
+    for memory in range(200_000, 14_000_000, 500_000):
+        monkeypatch.setattr(reading, "allowed", lambda memory=memory: memory)
+        read.append(len(read_release(tmp_path / "r.parquet", memory=memory).release))
+    assert read == sorted(read)
+    assert 0 < read[0] < read[-1] == rows
+
+
+def test_the_memory_that_many_classes_need_is_said_once(tmp_path, monkeypatch):
+    rows = 30_000
+    table = {"x": np.arange(rows), "label": np.arange(rows) % 300}
+    pq.write_table(pa.table(table), tmp_path / "r.parquet")
+    monkeypatch.setattr(reading, "_BASE", 0)
+    monkeypatch.setattr(reading, "MOST_ROWS_LOOKED_AT", rows)
+    monkeypatch.setattr(reading, "allowed", lambda: 2_000_000)
+    with pytest.raises(InputError, match=r"30,000 rows .* and 300 classes need at least 351 MiB"):
+        read_release(tmp_path / "r.parquet", memory=2_000_000)
+    enough = 351 << 20
+    monkeypatch.setattr(reading, "allowed", lambda: enough)
+    assert len(read_release(tmp_path / "r.parquet", memory=enough).release) == rows
+
+
 def test_all_rows_are_needed_for_bags_and_joins(tmp_path, monkeypatch):
     path = write(content(), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)

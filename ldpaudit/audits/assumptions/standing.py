@@ -28,7 +28,12 @@ from ldpaudit.audits.before import before, unknown
 from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.estimators.assumptions.afterwards import fixed_rows, is_selected, truth_alignment
+from ldpaudit.estimators.assumptions.afterwards import (
+    fixed_rows,
+    is_selected,
+    numbers_go_together,
+    truth_alignment,
+)
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
@@ -468,7 +473,7 @@ def check_alignment(context: AuditContext) -> None:
     if channel is None:
         return
     shift = truth_alignment(release.truth, release.released, channel.matrix)
-    if shift is None:
+    if shift is None and not numbers_go_together(release.numeric):
         raise InputError(
             "The true labels reveal nothing about the released ones, as if they were in another "
             f"order or of other rows. {_GIVE_THEM} If the order is right, the labels were released "

@@ -80,10 +80,12 @@ def step_words(context: AuditContext, found: NoiseFinding) -> str:
                 f"Look at {place.words}: they may have been released by other code, or as they "
                 "are, or moved there by what noise did to them."
             )
+        used = ""
+        if departure.columns:
+            used = f", or the release code uses {columns_words(context, departure.columns)}"
         return (
-            f"Look at {place.words}: a filter, a join or a fallback may treat them differently, or "
-            f"the release code uses {columns_words(context, departure.columns)}. "
-            f"{_ONE_PROBABILITY}"
+            f"Look at {place.words}: a filter, a join or a fallback may treat them differently"
+            f"{used}. {_ONE_PROBABILITY}"
         )
     if isinstance(where, Groups):
         return _step_of_groups(context, found, where)

@@ -10,10 +10,11 @@ from typing import Final
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import chi2
+from scipy.stats import chi2, spearmanr
 
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
+from ldpaudit.numeric_labels import NumericLabels
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
 _SURE: Final = 1e-3
@@ -116,6 +117,21 @@ def _shifted_table(
     stop = len(truth) - start
     first = label_table(truth[start:], released[:stop], *size)
     return first + label_table(truth[:start], released[stop:], *size)
+
+
+# The p-value from which numbers are not taken to be those of other rows.
+_TOGETHER: Final = 0.01
+
+
+def numbers_go_together(numbers: NumericLabels | None) -> bool:
+    """Return whether true numbers rise with released ones, whatever was done to these since.
+
+    Numbers that were clipped or rounded after the noise do not fit the claimed channel. False where
+    there are none.
+    """
+    if numbers is None or numbers.truth is None:
+        return False
+    return bool(spearmanr(numbers.truth, numbers.released).pvalue <= _TOGETHER)
 
 
 def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) -> int | None:

@@ -35,6 +35,32 @@ def test_true_labels_of_other_rows_are_an_input_error(order, words) -> None:  # 
         )
 
 
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_numbers_that_were_clipped_and_rounded_are_those_of_their_rows(shuffled: bool) -> None:
+    """They do not fit the claimed noise any more, and rise with the true numbers all the same."""
+    rng = np.random.default_rng(3)
+    truth = np.rint(np.clip(rng.normal(50, 15, 4000), 0, 100))
+    noisy = np.clip(5 * np.rint((truth + rng.laplace(0, 100, 4000)) / 5), 0, 100)
+    given = rng.permutation(truth) if shuffled else truth
+    claim = {"name": "laplace", "low": 0, "high": 100, "epsilon": 1.0}
+
+    def audit() -> ldpaudit.AuditResult:
+        return ldpaudit.audit(
+            pd.DataFrame({"a": rng.normal(size=4000), "label": noisy}),
+            pd.Series(given, name="label"),
+            mechanism=claim,
+            only=["assumptions", "mechanism", "power"],
+        )
+
+    if shuffled:
+        with pytest.raises(InputError, match="reveal nothing about the released ones"):
+            audit()
+    else:
+        result = audit()
+        assert result.decision == "not yet"
+        assert any(":clip" in step for step in result.next_steps)
+
+
 LIMIT = """
 schema = 1
 [checks.label-inference-accuracy]

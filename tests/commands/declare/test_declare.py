@@ -347,6 +347,7 @@ MISTAKES = {
     "--label a --mechanism rr --epsilon=1 --label b": "--mechanism stands between two --label",
     "--label a --epsilon=1 --label b:rr:epsilon=1": "--epsilon stands between two --label",
     "--label a --label b --mechanism rr --epsilon 1 --classes no,yes": "NAME:classes=VALUE",
+    "--label a:rr:epsilon=1:clip": "Only noisy numbers are clipped",
     "--label a:rr:epsilon=1:prior=p.csv --label b:rr:epsilon=1": "prior is no part of a claim",
     "--label a:rr:epsilon=1:by=region --label b:rr:epsilon=1": "need a table",
     "--label b --channel strata.csv --by regin": "no strata (--by) column 'regin'",
