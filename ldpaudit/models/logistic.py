@@ -5,7 +5,7 @@
 # though no true label is seen. With the identity channel it is ordinary logistic regression.
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -30,15 +30,18 @@ class LogisticModel:
     intercepts: Real
 
     def predict(self, matrix: Real) -> FloatArray:
-        logits = matrix @ self.weights + self.intercepts
-        return np.asarray(softmax(logits.astype(np.float64), axis=1))
+        logits = self.weights.T @ matrix.T + self.intercepts[:, None]
+        return np.ascontiguousarray(softmax(logits.astype(np.float64), axis=0).T)
 
 
 class LogitLoss(Protocol):
     """A mean loss of n rows as a function of their logits."""
 
+    # A row of logits for each of the k labels: sums over few labels then take a fraction of the
+    # time that they take within each of n short rows.
+
     def __call__(self, logits: Real) -> tuple[float, Real]:
-        """Return the mean loss and n times its gradient in the logits, shape (n, k)."""
+        """Return the mean loss and n times its gradient in the logits, shape (k, n) as these."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +53,19 @@ class ForwardLoss:
     weights: Real | None = None
     """Float array of shape (n, 1), optional: rows' weights, averaging 1."""
 
+    @cached_property
+    def _of_labels(self) -> Real:
+        return np.ascontiguousarray(self.likelihood.T)
+
     def __call__(self, logits: Real) -> tuple[float, Real]:
         """Return the mean loss, and p minus the posterior given z."""
-        probability = _softmax_in_place(logits)
-        joint = probability * self.likelihood
-        evidence = np.maximum(joint.sum(axis=1, keepdims=True), np.float32(1e-30))
+        probability = softmax_in_place(logits)
+        joint = probability * self._of_labels
+        evidence = np.maximum(joint.sum(axis=0), np.float32(1e-30))
         joint /= evidence
-        losses, residual = -np.log(evidence), probability - joint
+        losses, residual = -np.log(evidence), np.subtract(probability, joint, out=probability)
         if self.weights is not None:
-            losses, residual = losses * self.weights, residual * self.weights
+            losses, residual = losses * self.weights[:, 0], residual * self.weights[:, 0]
         return float(losses.mean(dtype=np.float64)), residual
 
 
@@ -109,11 +116,12 @@ def fit_logistic(
 
     def objective(flat: FloatArray) -> tuple[float, FloatArray]:
         weights = solved(flat.reshape(p + 1, k), trans="T")
-        logits = matrix @ weights[:p].astype(kind) + weights[p].astype(kind)
+        logits = weights[:p].T.astype(kind) @ matrix.T
+        logits += weights[p].astype(kind)[:, None]
         value, residual = loss(logits)
         gradient = np.empty((p + 1, k))
-        gradient[:p] = matrix.T @ residual / n + penalty / n * weights[:p]
-        gradient[p] = residual.sum(axis=0, dtype=np.float64) / n
+        gradient[:p] = (residual @ matrix).T / n + penalty / n * weights[:p]
+        gradient[p] = residual.sum(axis=1, dtype=np.float64) / n
         ridge = penalty / (2 * n) * float((weights[:p] ** 2).sum())
         return value + ridge, solved(gradient).ravel()
 
@@ -148,8 +156,9 @@ def _moment_factor(matrix: Real, penalty: float) -> FloatArray:
     return np.asarray(cholesky(moments, lower=True))
 
 
-def _softmax_in_place(logits: Real) -> Real:
-    logits -= logits.max(axis=1, keepdims=True)
+def softmax_in_place(logits: Real) -> Real:
+    """Return the probabilities of k labels by their logits (k, n), in the place of these."""
+    logits -= logits.max(axis=0)
     probability: Real = np.exp(logits, out=logits)
-    probability /= probability.sum(axis=1, keepdims=True)
+    probability /= probability.sum(axis=0)
     return probability

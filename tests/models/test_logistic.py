@@ -20,8 +20,8 @@ def losses(n, k, rng):
 @pytest.mark.parametrize("which", [0, 1])
 def test_gradients(which):
     rng = np.random.default_rng(which)
-    loss, logits = losses(7, 3, rng)[which], rng.normal(size=(7, 3))
-    numeric = approx_fprime(logits.ravel(), lambda flat: loss(flat.reshape(7, 3).copy())[0], 1e-7)
+    loss, logits = losses(7, 3, rng)[which], rng.normal(size=(3, 7))
+    numeric = approx_fprime(logits.ravel(), lambda flat: loss(flat.reshape(3, 7).copy())[0], 1e-7)
     np.testing.assert_allclose(loss(logits.copy())[1].ravel() / 7, numeric, atol=1e-6)
 
 

@@ -6,6 +6,7 @@
 # some labels negative, which usual implementations refuse.
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,14 +26,17 @@ class TargetLoss:
     targets: Real
     """Float array of shape (n, k): the soft labels times the rows' weights."""
 
+    @cached_property
+    def _of_labels(self) -> Real:
+        return np.ascontiguousarray(self.targets.T)
+
     def __call__(self, logits: Real) -> tuple[float, Real]:
         """Return the mean loss, and (Σ_y W_y) p − W."""
-        shifted = logits - logits.max(axis=1, keepdims=True)
-        log_sum = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-        log_p = shifted - log_sum
-        total = self.targets.sum(axis=1, keepdims=True)
-        loss = -float((self.targets * log_p).sum(dtype=np.float64)) / len(log_p)
-        return loss, total * np.exp(log_p) - self.targets
+        targets = self._of_labels
+        log_p = logits - logits.max(axis=0)
+        log_p -= np.log(np.exp(log_p).sum(axis=0))
+        loss = -float((targets * log_p).sum(dtype=np.float64)) / log_p.shape[1]
+        return loss, targets.sum(axis=0) * np.exp(log_p) - targets
 
 
 @dataclass(frozen=True)

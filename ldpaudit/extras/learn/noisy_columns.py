@@ -86,15 +86,16 @@ class MixtureLoss:
     weights: Real
 
     def __call__(self, logits: Real) -> tuple[float, Real]:
-        """Return the mean loss of n rows, and n·c times its gradient in the logits (n·c, k)."""
-        each = logits.reshape(self.weights.shape)
+        """Return the mean loss of n rows, and n·c times its gradient in the logits (k, n·c)."""
+        each = logits.T.reshape(self.weights.shape)
         probability = np.exp(each - each.max(axis=2, keepdims=True))
         probability /= probability.sum(axis=2, keepdims=True)
         joint = self.weights * probability
         part = joint.sum(axis=2, keepdims=True)
         evidence = np.maximum(part.sum(axis=1, keepdims=True), _LEAST)
         gradient = (part * probability - joint) / evidence * self.weights.shape[1]
-        return -float(np.log(evidence).mean(dtype=np.float64)), gradient.reshape(logits.shape)
+        loss = -float(np.log(evidence).mean(dtype=np.float64))
+        return loss, gradient.reshape(logits.shape[::-1]).T
 
 
 def fit_mixture(

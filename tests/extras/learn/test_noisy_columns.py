@@ -85,12 +85,12 @@ def test_the_mixture_learns_through_a_mechanism_that_releases_columns_together()
 
 def test_the_gradient_of_the_mixture_is_that_of_its_loss():
     rng = np.random.default_rng(3)
-    loss, logits = MixtureLoss(rng.random((4, 3, 2))), rng.normal(size=(12, 2))
+    loss, logits = MixtureLoss(rng.random((4, 3, 2))), rng.normal(size=(2, 12))
     _, gradient = loss(logits.copy())
     step = np.zeros_like(logits)
-    step[7, 1] = 1e-6
+    step[1, 7] = 1e-6
     slope = (loss(logits + step)[0] - loss(logits - step)[0]) / 2e-6
-    assert gradient[7, 1] / 12 == pytest.approx(slope, rel=1e-5)
+    assert gradient[1, 7] / 12 == pytest.approx(slope, rel=1e-5)
 
 
 @pytest.mark.parametrize(
