@@ -100,6 +100,8 @@ _BASE: Final = 450 << 20
 _BYTES_PER_ROW: Final = 24
 # Bytes of each row that audits look at: in all, for each column, and for each class.
 _WORKING, _PER_COLUMN, _PER_CLASS = 220, 12, 40
+# For so many classes there is room where rows are drawn before the labels are read.
+_CLASSES_EXPECTED: Final = 32
 # Bytes of a CSV file from which on its rows are counted before they are read.
 _LARGE: Final = 1 << 26
 
@@ -263,8 +265,8 @@ def read_release(
             table, claimed.by, claimed.mechanism, owned, cells.looked_at
         )
         width, classes = len(roles.features), len(labels.domains.classes)
-        drawn = cells.looked_at is not None
-        _check_memory(memory, len(cells), width, classes, drawn=drawn)
+        every = None if cells.looked_at is None else cells.rows
+        _check_memory(memory, len(cells), width, classes, every=every)
         companions = open_companions(
             sources, cells.rows, roles, cells.special, table.names, files, cells.looked_at
         )
@@ -596,10 +598,12 @@ def _looked_at(
     ):
         return None, None
     rows, width, columns = table.row_count or 0, table.width(roles.features), len(roles.features)
-    least = _BYTES_PER_ROW * rows if memory is None else _least_memory(rows, columns, 2)
+    # How many classes there are is not known yet, nor in how many parts numbers will be seen.
+    classes = _CLASSES_EXPECTED
+    least = _BYTES_PER_ROW * rows if memory is None else _least_memory(rows, columns, classes)
     if 8 * rows * width <= allowed() and least <= allowed():
         return rows, None
-    of_each = _BYTES_PER_ROW + _bytes_looked_at(columns, 2)
+    of_each = _BYTES_PER_ROW + _bytes_looked_at(columns, classes)
     room = min(allowed() / max(8 * width, 1), max(allowed() - _BASE, 0) / of_each)
     some = rows_looked_at(rows, 0, min(most_rows(int(width), 2), int(room) // RUN * RUN))
     if joined or some is None or not len(some):
@@ -612,15 +616,17 @@ def _looked_at(
 
 
 def _check_memory(
-    memory: int | None, rows: int, columns: int, classes: int, *, drawn: bool = False
+    memory: int | None, rows: int, columns: int, classes: int, *, every: int | None = None
 ) -> None:
     """Refuse an amount of memory in which a table cannot be audited; say the least (InputError).
 
-    ``drawn``: whether more rows would be read with more memory.
+    ``every``: the rows of a file of which ``rows`` were drawn; with more memory more would be.
     """
     if memory is not None and memory < _least_memory(rows, columns, classes):
-        rows = max(rows, MOST_ROWS_LOOKED_AT) if drawn else rows
+        rows = rows if every is None else min(MOST_ROWS_LOOKED_AT, every)
         least = _least_memory(rows, columns, classes)
+        if every is not None and _least_memory(every, columns, _CLASSES_EXPECTED) <= least:
+            rows, least = every, _least_memory(every, columns, classes)
         raise InputError(
             f"--memory is {shown(memory)}; {rows:,} rows with {columns:,} "
             f"column{'s' if columns != 1 else ''} and {classes:,} classes need at least "

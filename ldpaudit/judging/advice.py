@@ -22,6 +22,7 @@ from ldpaudit.judging.checks.listing import audit_behind, named
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
+from ldpaudit.mechanisms.interface import Mechanism
 from ldpaudit.result import Check, Decision, holding_up, stated
 from ldpaudit.result.numbers import number, rows
 from ldpaudit.result.stated import (
@@ -102,6 +103,23 @@ def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple
     return with_advice(found, advice, MOST)
 
 
+# What a claim about numbers on a range states, and the command line can.
+_OF_RANGE: Final = {"epsilon", "low", "high", "step", "clipped"}
+
+
+def _claim_options(claim: Mechanism) -> str:
+    """Return the options that state a claim; empty where it takes more than options."""
+    if claim.traits.whole and "epsilon" in claim.traits.stated_by:
+        return f" --mechanism {claim.name} --epsilon {claim.epsilon:.12g}"
+    stated = claim.declaration()
+    if not {"epsilon", "low", "high"} <= stated.keys() <= _OF_RANGE:
+        return ""
+    parts = [stated[one] for one in ("low", "high", "step") if stated.get(one) is not None]
+    labels = ":".join(f"{part:.12g}" for part in parts)
+    clip = ":clip" if stated.get("clipped") else ""
+    return f" --mechanism {claim.name}:epsilon={claim.epsilon:.12g}:labels={labels}{clip}"
+
+
 def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
     ordered, claim = case.evidence.estimates.get(ORDERED), case.claim
     changes = [TEXTS["shuffle"]] if ordered is not None and ordered.value else []
@@ -113,9 +131,7 @@ def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
     elif claim.epsilon is None:
         yield TEXTS["publish"].format(declaration="")
     else:
-        simple = claim.traits.whole and "epsilon" in claim.traits.stated_by
-        options = f" --mechanism {claim.name} --epsilon {claim.epsilon:.12g}" if simple else ""
-        yield DECLARE + TEXTS["declare_command"].format(options=options)
+        yield DECLARE + TEXTS["declare_command"].format(options=_claim_options(claim))
     yield TEXTS["not_again"]
     if not case.circumstances.truth:
         yield TEXTS["look_closer"]

@@ -145,7 +145,7 @@ def test_with_little_memory_some_rows_are_read_and_more_memory_is_never_refused(
     pq.write_table(pa.table(table), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "_BASE", 0)
     read = []
-    for memory in range(200_000, 14_000_000, 500_000):
+    for memory in range(600_000, 60_000_000, 3_000_000):
         monkeypatch.setattr(reading, "allowed", lambda memory=memory: memory)
         read.append(len(read_release(tmp_path / "r.parquet", memory=memory).release))
     assert read == sorted(read)
@@ -158,9 +158,9 @@ def test_the_memory_that_many_classes_need_is_said_once(tmp_path, monkeypatch):
     pq.write_table(pa.table(table), tmp_path / "r.parquet")
     monkeypatch.setattr(reading, "_BASE", 0)
     monkeypatch.setattr(reading, "MOST_ROWS_LOOKED_AT", rows)
-    monkeypatch.setattr(reading, "allowed", lambda: 2_000_000)
+    monkeypatch.setattr(reading, "allowed", lambda: 8_000_000)
     with pytest.raises(InputError, match=r"30,000 rows .* and 300 classes need at least 351 MiB"):
-        read_release(tmp_path / "r.parquet", memory=2_000_000)
+        read_release(tmp_path / "r.parquet", memory=8_000_000)
     enough = 351 << 20
     monkeypatch.setattr(reading, "allowed", lambda: enough)
     assert len(read_release(tmp_path / "r.parquet", memory=enough).release) == rows

@@ -8,17 +8,29 @@ from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
 from ldpaudit.audits.assumptions.noise import MOST_GROUPED, SEGMENT, WhiteNoise
 from ldpaudit.audits.assumptions.rows import (
+    Persons,
     counted,
     equal_share,
     neighbour_bound,
     neighbour_counts,
     noise_of,
-    rows_of_one,
+    persons,
     shared_with_others,
     tested,
 )
-from ldpaudit.audits.assumptions.standing import changed_rows, doubt, feature_blind, selected_before
-from ldpaudit.audits.assumptions.words import found_words, reading_words, stretch_words
+from ldpaudit.audits.assumptions.standing import (
+    changed_rows,
+    doubt,
+    feature_blind,
+    foreseen_labels,
+    selected_before,
+)
+from ldpaudit.audits.assumptions.words import (
+    columns_words,
+    found_words,
+    reading_words,
+    stretch_words,
+)
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import one_channel
 from ldpaudit.estimators.assumptions.learner import MOST_LEARNT
@@ -120,7 +132,7 @@ def _afterwards(context: AuditContext) -> Iterator[Part]:
     if context.release.truth is None:
         return
     n = len(context.release)
-    fixed = len(changed_rows(context))
+    fixed = len(np.union1d(changed_rows(context), foreseen_labels(context)))
     if fixed:
         yield Estimate.estimated(
             stated.CHANGED_ROWS,
@@ -244,9 +256,17 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
         yield Note.warning("assumptions", text)
 
 
+def _alike(context: AuditContext, found: Persons | None) -> str:
+    """Return which rows look like one person's."""
+    if found is None or found.column is None:
+        return "rows with equal features"
+    return f"rows with equal values in {columns_words(context, (found.column,))}"
+
+
 def _composed(context: AuditContext) -> Iterator[Part]:
     """Yield what a claim per row becomes for a person with several rows."""
-    rows, epsilon, share = rows_of_one(context), context.claim.epsilon, equal_share(context)
+    found, epsilon, share = persons(context), context.claim.epsilon, equal_share(context)
+    rows = 0 if found is None else found.rows
     if epsilon is None or not (rows or share):
         return
     named = context.release.groups is not None
@@ -259,7 +279,7 @@ def _composed(context: AuditContext) -> Iterator[Part]:
             axis="epsilon",
             unit="nats",
             method=f"the largest group has {rows:,} rows with noise of their own; ε adds up",
-            assumptions=() if named else ("rows with equal features and labels are one person's",),
+            assumptions=() if named else (f"{_alike(context, found)} and labels are one person's",),
             reference="Dwork & Roth (2014), Theorem 3.14",
         )
     text = (
@@ -268,8 +288,9 @@ def _composed(context: AuditContext) -> Iterator[Part]:
         "persons (--group)."
     )
     if rows and not named:
+        who = _alike(context, found)
         text = (
-            "Rows with equal features nearly all have equal true labels: they look like one "
+            f"{who[0].upper()}{who[1:]} nearly all have equal true labels: they look like one "
             f"person's. With fresh noise for each, up to {rows:,} rows are ε = "
             f"{rows * epsilon:.4g}, not {epsilon:.4g}. Name the column of persons (--group)."
         )

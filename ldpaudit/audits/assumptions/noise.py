@@ -3,6 +3,7 @@
 # True labels must be known. What is found is asked again in two ways before it counts: rows may
 # have been put in order, and columns computed, from released labels after the noise.
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -92,6 +93,15 @@ class NoiseFinding:
     others: float
     known: bool
 
+    def if_repeated(self, times: float) -> float:
+        """Return the p-value where a row stands in the table up to so many times."""
+        if times <= 1:
+            return self.p_value
+        # Copies win together what one row wins, and a bet on many groups pays less for each than
+        # it would with as many rows of their own: half of what is left counts.
+        tried = max(float(self.departure.tried), 1.0)
+        return min(tried * math.pow(self.p_value / tried, 0.5 / times), 1.0)
+
     @property
     def is_dependence(self) -> bool:
         """Whether the noise itself depends on columns or places, rather than on other rows'."""
@@ -111,9 +121,15 @@ class WhiteNoise:
     findings: tuple[NoiseFinding, ...] = ()
     ordered: bool = False
 
-    def p_value(self, *, known: bool = True, dependence: bool | None = None) -> float:
-        """Return the p-value of white noise by some of the findings."""
-        return min((one.p_value for one in self._some(known, dependence)), default=1.0)
+    def p_value(
+        self, *, known: bool = True, dependence: bool | None = None, times: float = 1.0
+    ) -> float:
+        """Return the p-value of white noise by some of the findings.
+
+        ``times``: how often a row may stand in the table.
+        """
+        some = self._some(known, dependence)
+        return min((one.if_repeated(times) for one in some), default=1.0)
 
     def others(self) -> float:
         """Return the p-value of "no row's noise reveals another person's", by what is known."""

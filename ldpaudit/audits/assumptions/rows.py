@@ -1,5 +1,6 @@
 """Which rows belong together, and so which rows bounds may count."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
 from ldpaudit.audits.assumptions.noise import (
+    SUSPICIOUS,
     NoiseFinding,
     WhiteNoise,
     every_code,
@@ -18,6 +20,7 @@ from ldpaudit.audits.models import copies
 from ldpaudit.error_budget import SHARED_NOISE
 from ldpaudit.estimators.assumptions.clusters import (
     disjoint_pairs,
+    equal_rows,
     merged,
     one_of_each,
 )
@@ -26,7 +29,7 @@ from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
 from ldpaudit.estimators.whiteness import Groups, Order, autocorrelations, white
-from ldpaudit.release import IndexArray
+from ldpaudit.release import IndexArray, IntArray
 
 _STILL_SHARED: Final = 0.001
 
@@ -75,9 +78,62 @@ def shared(context: AuditContext) -> list[NoiseFinding]:
     """
     found = noise_of(context).clear()
     clearest = max(found, key=lambda one: one.departure.log_wealth, default=None)
-    if clearest is None or clearest.is_dependence:
+    if clearest is None or (clearest.is_dependence and not _explained_by_sharing(context)):
         return []
     return [one for one in found if not one.is_dependence]
+
+
+@remembered("rows.explained by sharing")
+def _explained_by_sharing(context: AuditContext) -> bool:
+    """Return whether noise depends on nothing any more in one row of each group that shares it.
+
+    A model, or a large group, knows a person of whom other rows are there by a few columns.
+    """
+    first = _clearest_groups(noise_of(context).clear(known=True))
+    if first is None:
+        return False
+    codes, left = _all_that_share(context, first[1])
+    # Few rows would show no dependence either.
+    enough = _LEAST_LEFT * len(codes) <= len(np.unique(codes))
+    return enough and left.p_value(known=True, dependence=True) > SUSPICIOUS
+
+
+def _clearest_groups(found: list[NoiseFinding]) -> tuple[NoiseFinding, Groups] | None:
+    """Return the clearest finding that rows of a small group share noise, with these groups."""
+    for one in sorted(found, key=lambda one: -one.departure.log_wealth):
+        where, departure = one.departure.where, one.departure
+        alike = departure.family == "groups" and not departure.opposite
+        if alike and not one.is_dependence and isinstance(where, Groups):
+            return one, where
+    return None
+
+
+# Kinds of groups whose rows share noise, one after the other.
+_MOST_KINDS: Final = 4
+_FEWEST_LEFT: Final = 100
+_LEAST_LEFT: Final = 0.1
+
+
+def _all_that_share(context: AuditContext, where: Groups) -> tuple[IndexArray, WhiteNoise]:
+    """Return codes of rows that share noise, int64 (n,), and what is found in one row of each.
+
+    The rows of one person may be equal in these columns here, and in others there.
+    """
+    codes, rng = every_code(context, where), context.rng("rows that share noise")
+    features, every = context.release.features, range(context.release.features.width)
+    left = WhiteNoise()
+    for _ in range(_MOST_KINDS):
+        rows = one_of_each(codes, rng)
+        left = noise_of(context.on_rows(rows))
+        more = _clearest_groups(left.clear(known=True))
+        if more is None or len(rows) < _FEWEST_LEFT or not more[1].columns:
+            break
+        others = tuple(place for place in every if place not in more[1].columns)
+        joined = merged(codes, equal_rows(features.without(others)))
+        if 2 * int(np.bincount(joined).max()) > len(joined):
+            break
+        codes = joined
+    return codes, left
 
 
 def dependence_of(context: AuditContext) -> WhiteNoise | None:
@@ -104,7 +160,7 @@ def noise_clusters(context: AuditContext) -> IndexArray | None:
         return _together(kinds)
     # Several kinds of rows that are equal in a few columns would put nearly all rows together.
     clearest = _shared_in_groups(context)
-    return None if clearest is None else every_code(context, clearest[1])
+    return None if clearest is None else _all_that_share(context, clearest[1])[0]
 
 
 def _shared_in_groups(context: AuditContext) -> tuple[NoiseFinding, Groups] | None:
@@ -225,33 +281,69 @@ _ONE_ANSWER: Final = 0.9
 # With larger chances that any two labels are equal, equal rows say too little.
 _ANY_TWO: Final = 0.75
 _WORTH_SAYING: Final = 0.2
+# Rows of one value of a column that names persons, on average at most, and so many values at least
+# that several rows have; the rows that show whether a column is such.
+_MOST_OF_ONE: Final = 10
+_FEWEST_SEVERAL: Final = 30
+_GLANCE: Final = 10_000
 
 
-def rows_of_one(context: AuditContext) -> int:
-    """Return the rows of the largest group where groups are persons with fresh noise; else 0."""
-    # Without groups: of the largest group of equal rows, where they look like one person's. Without
-    # true labels a group that the user names is taken for one person.
+@dataclass(frozen=True)
+class Persons:
+    """Groups of rows that are persons with fresh noise for each row.
+
+    ``rows``: of the largest; ``column``: the array column whose values tell persons apart, None
+    where the user names them, or rows that are equal in all columns are one person's.
+    """
+
+    rows: int
+    column: int | None = None
+
+
+@remembered("rows.persons")
+def persons(context: AuditContext) -> Persons | None:
+    """Return the persons whose labels were released several times; None where there are none."""
+    # Without true labels a group that the user names is taken for one person.
     groups, truth = context.release.groups, context.release.truth
-    if truth is not None and (noise_clusters(context) is not None or shared(context)):
-        # Their noise is not fresh, or may not be.
-        return 0
-    if groups is None:
-        # Equal rows are one person's where they have equal labels far more often than any two.
-        if truth is None or not equal_share(context):
-            return 0
-        shares = np.bincount(truth) / len(truth)
-        if float(shares @ shares) > _ANY_TWO:
-            return 0
-        groups = copies(context)
+    if truth is None:
+        return None if groups is None else Persons(int(np.bincount(groups).max()))
+    if noise_clusters(context) is not None or shared(context):
+        return None  # Their noise is not fresh, or may not be.
+    if groups is not None:
+        return Persons(int(np.bincount(groups).max())) if _one_answer(groups, truth) else None
+    # Rows are one person's where they have equal labels far more often than any two.
+    shares = np.bincount(truth) / len(truth)
+    if not tested(context) or float(shares @ shares) > _ANY_TWO:
+        return None
+    if equal_share(context) and _one_answer(copies(context), truth):
+        return Persons(int(np.bincount(copies(context)).max()))
+    for place, codes in _columns_of_persons(context):
+        if _one_answer(codes, truth):
+            return Persons(int(np.bincount(codes).max()), place)
+    return None
+
+
+def _one_answer(groups: IndexArray, truth: IntArray) -> bool:
+    """Return whether nearly all groups of several rows have one true label."""
     sizes = np.bincount(groups)
-    if truth is not None:
-        # The share of groups of several rows in which all true labels are the same.
-        first, several = np.zeros(len(sizes), dtype=np.int64), sizes > 1
-        first[groups] = truth
-        differing = np.bincount(groups, weights=truth != first[groups])
-        if not several.any() or np.mean(differing[several] == 0) < _ONE_ANSWER:
-            return 0
-    return int(sizes.max())
+    first, several = np.zeros(len(sizes), dtype=np.int64), sizes > 1
+    first[groups] = truth
+    differing = np.bincount(groups, weights=truth != first[groups])
+    return bool(several.any()) and float(np.mean(differing[several] == 0)) >= _ONE_ANSWER
+
+
+def _columns_of_persons(context: AuditContext) -> Iterator[tuple[int, IndexArray]]:
+    """Yield the array columns of texts or whole numbers whose values few rows each have."""
+    features = context.release.features
+    for place, column in enumerate([*features.numeric.T, *features.categorical.T]):
+        glance = column[:_GLANCE]
+        if not (glance == np.rint(glance)).all():
+            continue
+        if len(np.unique(glance)) * _MOST_OF_ONE < len(glance):
+            continue
+        _, codes, sizes = np.unique(column, return_inverse=True, return_counts=True)
+        if len(sizes) * _MOST_OF_ONE >= len(column) and np.sum(sizes > 1) >= _FEWEST_SEVERAL:
+            yield place, codes.reshape(-1).astype(np.int64)
 
 
 def equal_share(context: AuditContext) -> float:

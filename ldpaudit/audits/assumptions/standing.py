@@ -29,9 +29,11 @@ from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
 from ldpaudit.estimators.assumptions.afterwards import (
+    fixed_by_model,
     fixed_rows,
     is_selected,
     numbers_go_together,
+    times_selected,
     truth_alignment,
 )
 from ldpaudit.estimators.assumptions.clusters import one_of_each
@@ -165,9 +167,22 @@ def feature_blind(context: AuditContext) -> float | None:
     found = dependence_of(context)
     if found is None:
         return None
-    p_value = found.p_value(known=True, dependence=True)
+    times = _repeated(context)
+    p_value = found.p_value(known=True, dependence=True, times=times)
     left = _without_changed(context)
-    return p_value if left is None else max(p_value, left.p_value(known=True, dependence=True))
+    if left is None:
+        return p_value
+    return max(p_value, left.p_value(known=True, dependence=True, times=times))
+
+
+def _repeated(context: AuditContext) -> float:
+    """Return how many times a row may stand in the table because of its released label, from 1."""
+    # Of rows that were repeated each copy bets on the same noise: what is won counts once.
+    channel, release = aligned_channel(context), context.release
+    if channel is None or release.truth is None:
+        return 1.0
+    counts = label_table(release.truth, release.released, *channel.matrix.shape)
+    return times_selected(counts, channel.matrix)
 
 
 @dataclass(frozen=True)
@@ -265,6 +280,27 @@ def changed_rows(context: AuditContext) -> IndexArray:
     return fixed
 
 
+# Between the largest chance that a claim gives a released label and 1: how sure a model must be.
+_SURER: Final = 0.25
+
+
+@remembered("assumptions.foreseen labels")
+def foreseen_labels(context: AuditContext) -> IndexArray:
+    """Return the rows whose released labels a rule on any columns fixed, int64 in order."""
+    # A column that was made from released labels foresees them, too: no bound leaves these out.
+    channel, nothing = aligned_channel(context), np.empty(0, dtype=np.int64)
+    dependent = [one for one in noise_of(context).clear() if one.is_dependence]
+    if channel is None or context.release.features.is_constant():
+        return nothing
+    if not dependent or shared(context):
+        return nothing
+    largest = float(channel.matrix.max())
+    chances = cross_fitted_posterior(context, "released")
+    sure = chances.max(axis=1) > largest + _SURER * (1 - largest)
+    groups = np.where(sure, chances.argmax(axis=1), -1)
+    return fixed_by_model(groups, context.truth, context.release.released, channel.matrix)
+
+
 # Of ranges that follow each other so many are one: a rule may fix few rows of each.
 _RANGES_TOGETHER: Final = (1, 2, 4, 8, 16)
 
@@ -296,8 +332,8 @@ def changed_columns(context: AuditContext) -> tuple[int, ...]:
 @remembered("assumptions.without changed")
 def _without_changed(context: AuditContext) -> WhiteNoise | None:
     """Return where noise is not white in the rows that no rule changed; None where none did."""
-    fixed = changed_rows(context)
-    if not len(fixed):
+    fixed = np.union1d(changed_rows(context), foreseen_labels(context))
+    if not len(fixed) or 2 * len(fixed) > len(context.release):
         return None
     left = np.setdiff1d(np.arange(len(context.release)), fixed, assume_unique=True)
     return noise_of(context.on_rows(left))

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 from scipy.special import gammaln
-from scipy.stats import chi2, spearmanr
+from scipy.stats import binom, chi2, spearmanr
 
 from ldpaudit.estimators.epsilon.bounds import CountTable, class_counts
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
@@ -52,6 +52,23 @@ def is_selected(counts: CountTable, channel: FloatArray) -> bool:
     return bool(abs(table[:, used][likeliest].sum() - expected) <= _FAR * spread + 1)
 
 
+def times_selected(counts: CountTable, channel: FloatArray) -> float:
+    """Return how often rows of the label repeated most stand there for one of that repeated least.
+
+    1 where rows do not seem to be selected by their released label.
+    """
+    if not is_selected(counts, channel):
+        return 1.0
+    table = np.asarray(counts, dtype=np.float64)
+    used = table.sum(axis=0) > 0
+    expected = channel[:, used]
+    weights = np.ones(int(used.sum()))
+    for _ in range(200):
+        rows = table.sum(axis=1) / np.maximum(expected @ weights, 1e-300)
+        weights = table[:, used].sum(axis=0) / np.maximum(rows @ expected, 1e-300)
+    return float(weights.max() / weights.min())
+
+
 def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
     """Return the claim scaled to the table's sums: the likeliest scaling (Deming & Stephan)."""
     expected = claim * rows
@@ -85,6 +102,34 @@ def fixed_rows(groupings: Iterable[IndexArray], truth: IntArray, released: IntAr
     if chances.min(initial=1.0) * groups > _SURE:
         return np.empty(0, dtype=np.int64)
     return np.flatnonzero(chances <= _SURE)
+
+
+# A rule fixes so many labels of the rows that a model finds, at least.
+_NEARLY_ALL: Final = 0.9
+
+
+def fixed_by_model(
+    foreseen: IndexArray, truth: IntArray, released: IntArray, channel: FloatArray
+) -> IndexArray:
+    """Return the rows whose released label a model foresees, also against the true one, int64.
+
+    ``foreseen``, int64 (n,): the label that a model of other rows is surer of than the channel
+    (k, m) allows, or −1. They are returned where the rows with a true label that makes it unlikely
+    have it, too, which chance brings about once in a thousand.
+    """
+    found = list[IndexArray]()
+    outputs = channel.shape[1]
+    for output in range(outputs):
+        rows = np.flatnonzero(foreseen == output)
+        chance = channel[truth[rows], output]
+        contrary = chance < channel[:, output].max()
+        same = released[rows] == output
+        tried, kept = int(contrary.sum()), int((same & contrary).sum())
+        if tried < _FEWEST_TRUE or len(rows) < _FEWEST_ROWS or kept < _NEARLY_ALL * tried:
+            continue
+        if binom.sf(kept - 1, tried, chance[contrary].max()) * outputs <= _SURE:
+            found.append(rows)
+    return np.sort(np.concatenate(found)) if found else np.empty(0, dtype=np.int64)
 
 
 def _chance_fixed(
