@@ -280,7 +280,7 @@ def rare_parts(context: AuditContext) -> Iterator[Part]:
     if unseen:
         yield Note.info("mechanism", _unseen(channel, unseen))
     if tested:
-        kind, assumptions = standing(context, INDEPENDENT)
+        kind, assumptions = standing(context, INDEPENDENT, UNSELECTED)
         yield Estimate.upper_bound(
             RARE_CLASSES,
             title,

@@ -267,6 +267,9 @@ def _rare_classes(case: Case, _: Any) -> Draft | None:
     def test(alpha: float) -> Answer:
         if found.value > max(alpha, HELD_UP):
             return Answer("pass", found.value, "the labels of rare classes agree with the claim")
+        if found.kind == "estimated":
+            why = "rows may share noise, or have been repeated or left out after it"
+            return Answer("inconclusive", found.value, f"{found.title}: {why}")
         if found.value <= min(alpha, ACCUSED):
             return Answer("fail", found.value, found.title)
         return Answer("inconclusive", found.value, f"{found.title}: too few people to be sure")
