@@ -92,10 +92,6 @@ class Outputs:
         for path in self.given():
             if path.parent != self.made:
                 check_place(path)
-        for name in _OPTIONS:
-            place = self.asked.get(name, STREAM)
-            if place != STREAM and place.parent != self.made:
-                check_replaceable(place)
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""
@@ -240,23 +236,6 @@ def check_place(path: Path) -> None:
         raise OutputError(f"The folder for {shown} does not exist.")
     if not writable:
         raise OutputError(f"The folder for {shown} cannot be written to.")
-
-
-# A report names the program in so many bytes.
-_NAMED_WITHIN: Final = 1 << 23
-
-
-def check_replaceable(path: Path) -> None:
-    """Refuse to replace a file that is no report of this program's (OutputError)."""
-    head = b""
-    # What cannot be read is told when it is written.
-    with suppress(OSError), path.open("rb") as file:
-        head = file.read(_NAMED_WITHIN)
-    if head and b"ldpaudit" not in head.lower():
-        raise OutputError(
-            f"{quoted(path.name)} is there already and is no report of ldpaudit; it is not "
-            "replaced. Name another file."
-        )
 
 
 def check_apart(targets: Sequence[Path], inputs: Iterable[Path | str | None]) -> None:

@@ -73,20 +73,6 @@ def test_what_is_wrong_with_a_place(tmp_path):
     Outputs(tmp_path / "x", tmp_path / "y").check([data])
 
 
-@pytest.mark.parametrize("name", ["html", "json", "sarif", "junit", "markdown"])
-def test_what_is_no_report_is_not_replaced(name, tmp_path):
-    place = tmp_path / "notes.html"
-    outputs = ReportOutputs(**{name: place})
-    outputs.check()
-    for text in ("", "made by LDPAudit 0.1"):
-        place.write_text(text)
-        outputs.check()
-    place.write_text("Minutes of the meeting")
-    with pytest.raises(OutputError, match=r"'notes.html' is there already and is no report"):
-        outputs.check()
-    assert place.read_text() == "Minutes of the meeting"
-
-
 def test_no_part_of_what_is_read_is_overwritten(tmp_path):
     folder = tmp_path / "parts"
     folder.mkdir()
@@ -126,15 +112,6 @@ def stored(here, command):
     status, _, err = command(*words, "--json", "r.json")
     assert status == 3, err
     return here / "r.json"
-
-
-def test_every_report_is_one_that_may_be_replaced(stored, command):
-    names = ("html", "json", "sarif", "junit", "markdown")
-    for profile in ("internal", "public"):
-        words = [word for name in names for word in (f"--{name}", f"{profile}.{name}")]
-        for _ in range(2):
-            status, _, err = command("report", "r.json", "--profile", profile, *words)
-            assert (status, "no report" in err) == (0, False), err
 
 
 def test_a_stream_holds_one_format_and_nothing_else(here, command):

@@ -78,6 +78,12 @@ class CompareRequest(AuditOptions):
             f"A comparison needs 2 to {len(LETTERS)} releases or results. Got {len(self.inputs)}.",
         )
         super().check()
+        given = self.truth if isinstance(self.truth, tuple) else ()
+        refuse(
+            len(given) > 1 and all(isinstance(one, str) for one in given),
+            "Releases of the same people are compared, with one file of true labels: give --truth "
+            "once, and --id where the rows stand in another order.",
+        )
         if self.model == "network":
             need_torch("The model 'network'")
         stored = [name for name in self.inputs if is_result(name)]

@@ -263,6 +263,11 @@ def test_bad_requests(words, said, files, tmp_path):
     assert not page.exists()
 
 
+def test_all_releases_have_one_file_of_true_labels(files):
+    words = ("--truth", files.truth, "--truth", files.truth)
+    assert "give --truth once" in refused("compare", files.rr, files.weak, *words)
+
+
 def test_a_test_label_that_is_no_class(files, tmp_path):
     table = pq.read_table(files.test)
     strange = pa.array(["qzaaaakx", *table.column("label").to_pylist()[1:]])
