@@ -31,8 +31,8 @@ up to at most the whole (Bonferroni). From the policy's ``confidence`` down to o
    - noise shared with another person's row: :data:`SHARED_NOISE`, to see that it is shared and to
      bound what it reveals;
    - from numbers read off: equal shares for their remainders, for rare numbers that stand in the
-     release, and for each of the commonest; of the last ones :data:`ONE_HALF` for a row's own and
-     for others;
+     release, for each of the commonest, for rounded ones, and for those to which digits point; of
+     all but the remainders :data:`ONE_HALF` for a row's own and for others;
    - from the release alone: both halves of the rows, :data:`ONE_HALF` each; groups by scores and
      balls, :data:`RELEASE_ALONE`; of scores large and small groups, :data:`SCORES`.
 5. Ends of an interval, cells of a table, folds and attacks share equally what reaches them; there

@@ -82,11 +82,10 @@ def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def unified(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column whose chunks have one dictionary, if any."""
-    if not pa.types.is_dictionary(column.type):
-        return column
-    if any(chunk.dictionary.null_count for chunk in column.chunks):
-        return decoded(column).dictionary_encode()  # Arrow does not unify such dictionaries.
-    return column.unify_dictionaries()
+    plain = not pa.types.is_dictionary(column.type)
+    if plain or not any(chunk.dictionary.null_count for chunk in column.chunks):
+        return column.unify_dictionaries()  # Also those within lists.
+    return decoded(column).dictionary_encode()  # Arrow does not unify such dictionaries.
 
 
 def _unpacked(chunk: pa.Array) -> int:

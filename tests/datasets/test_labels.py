@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ldpaudit.datasets import read_release
 from ldpaudit.datasets.column_survey import survey_column
 from ldpaudit.datasets.domains import encode_labels, find_domains, read_numbers
+from ldpaudit.datasets.formats.tables import unified
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
@@ -360,3 +361,14 @@ def test_a_dictionary_may_hold_a_missing_value():
     plain = read_release(pa.table({"x": np.arange(40.0), "label": labels}))
     assert found.release.outputs == plain.release.outputs
     np.testing.assert_array_equal(found.release.released, plain.release.released)
+
+
+def test_chunks_within_lists_have_one_dictionary():
+    chunks = [
+        pa.ListArray.from_arrays([0, 1, 2], pa.array(values).dictionary_encode())
+        for values in (["a", "b"], ["b", "c"])
+    ]
+    column = unified(pa.chunked_array(chunks))
+    first, second = (chunk.values.dictionary for chunk in column.chunks)
+    assert first.equals(second)
+    assert column.to_pylist() == [["a"], ["b"], ["b"], ["c"]]

@@ -1,5 +1,6 @@
 """The assumptions of bounds of ε: whether noise is white, and what that says to people."""
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -23,6 +24,7 @@ from ldpaudit.audits.assumptions.standing import (
     doubt,
     feature_blind,
     foreseen_labels,
+    repeated,
     selected_before,
 )
 from ldpaudit.audits.assumptions.words import (
@@ -87,7 +89,8 @@ def _white(context: AuditContext) -> Iterator[Part]:
             blind,
             "p-value: bets that groups of rows, stretches of the file and a model of the columns "
             "from before the noise say something of it; Bonferroni over all tests"
-            + _sampled(context),
+            + _sampled(context)
+            + _of_copies(context),
         )
     yield _p_value(
         context,
@@ -108,6 +111,16 @@ def _white(context: AuditContext) -> Iterator[Part]:
     described = dict.fromkeys(found_words(context, one) for one in causes(context))
     for text in list(described)[:_MOST_DESCRIBED]:
         yield Note.warning("assumptions", text)
+
+
+def _of_copies(context: AuditContext) -> str:
+    """Return how often rows may stand in the table, in words; nothing where they seem not to."""
+    times = repeated(context)
+    if times <= 1:
+        return ""
+    return (
+        f"; rows look repeated up to {math.ceil(times)} times, and copies count as one row at most"
+    )
 
 
 def _sampled(context: AuditContext) -> str:
@@ -141,8 +154,9 @@ def _afterwards(context: AuditContext) -> Iterator[Part]:
             unit="rows",
             n=n,
             count=fixed,
-            method="all rows with a value, or in a range, of a column have one released label, "
-            "also those with the true label that makes it least likely",
+            method="all rows with a value, or in a range, of a column have one released label, or "
+            "a model of other rows foresees it more surely than the claim allows; also those with "
+            "the true label that makes it least likely",
             assumptions=("such labels were overwritten after the noise",),
         )
     if selected_before(context):

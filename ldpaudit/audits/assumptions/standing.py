@@ -7,12 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
-from ldpaudit.audits.assumptions.noise import (
-    SUSPICIOUS,
-    NoiseFinding,
-    WhiteNoise,
-    groups,
-)
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, groups
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
@@ -167,7 +162,7 @@ def feature_blind(context: AuditContext) -> float | None:
     found = dependence_of(context)
     if found is None:
         return None
-    times = _repeated(context)
+    times = repeated(context)
     p_value = found.p_value(known=True, dependence=True, times=times)
     left = _without_changed(context)
     if left is None:
@@ -175,7 +170,8 @@ def feature_blind(context: AuditContext) -> float | None:
     return max(p_value, left.p_value(known=True, dependence=True, times=times))
 
 
-def _repeated(context: AuditContext) -> float:
+@remembered("assumptions.repeated")
+def repeated(context: AuditContext) -> float:
     """Return how many times a row may stand in the table because of its released label, from 1."""
     # Of rows that were repeated each copy bets on the same noise: what is won counts once.
     channel, release = aligned_channel(context), context.release
@@ -297,8 +293,9 @@ def foreseen_labels(context: AuditContext) -> IndexArray:
     largest = float(channel.matrix.max())
     chances = cross_fitted_posterior(context, "released")
     sure = chances.max(axis=1) > largest + _SURER * (1 - largest)
-    groups = np.where(sure, chances.argmax(axis=1), -1)
-    return fixed_by_model(groups, context.truth, context.release.released, channel.matrix)
+    foreseen = np.where(sure, chances.argmax(axis=1), -1)
+    fixed = fixed_by_model(foreseen, context.truth, context.release.released, channel.matrix)
+    return nothing if 2 * len(fixed) > len(context.release) else fixed
 
 
 # Of ranges that follow each other so many are one: a rule may fix few rows of each.

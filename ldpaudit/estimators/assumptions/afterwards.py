@@ -39,7 +39,8 @@ def is_selected(counts: CountTable, channel: FloatArray) -> bool:
     k, m = len(table), int(used.sum())
     if k < 2 or m < 2 or (table[claim <= 0] > 0).any():
         return False
-    scaled = _scaled(claim[:, used], sizes, table[:, used].sum(axis=0))
+    scaled = claim[:, used] * _column_factors(claim[:, used], table[:, used])
+    scaled *= sizes / np.maximum(scaled.sum(axis=1, keepdims=True), 1e-300)
     against_claim = _deviance(table, np.maximum(claim * sizes, 1e-300))
     against_scaled = _deviance(table[:, used], np.maximum(scaled, 1e-300))
     better = chi2.sf(against_claim - against_scaled, channel.shape[1] - 1)
@@ -61,21 +62,21 @@ def times_selected(counts: CountTable, channel: FloatArray) -> float:
         return 1.0
     table = np.asarray(counts, dtype=np.float64)
     used = table.sum(axis=0) > 0
-    expected = channel[:, used]
-    weights = np.ones(int(used.sum()))
-    for _ in range(200):
-        rows = table.sum(axis=1) / np.maximum(expected @ weights, 1e-300)
-        weights = table[:, used].sum(axis=0) / np.maximum(rows @ expected, 1e-300)
-    return float(weights.max() / weights.min())
+    factors = _column_factors(channel[:, used], table[:, used])
+    return float(factors.max() / factors.min())
 
 
-def _scaled(claim: FloatArray, rows: FloatArray, columns: FloatArray) -> FloatArray:
-    """Return the claim scaled to the table's sums: the likeliest scaling (Deming & Stephan)."""
-    expected = claim * rows
+def _column_factors(claim: FloatArray, table: FloatArray) -> FloatArray:
+    """Return a factor for each column by which the claim has the table's sums, float64 (m,).
+
+    With one for each row besides: the likeliest scaling (Deming & Stephan).
+    """
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    factors = np.ones(len(columns))
     for _ in range(500):
-        expected = expected * (columns / np.maximum(expected.sum(axis=0), 1e-300))
-        expected = expected * (rows / np.maximum(expected.sum(axis=1, keepdims=True), 1e-300))
-    return expected
+        of_rows = rows / np.maximum(claim @ factors, 1e-300)
+        factors = columns / np.maximum(of_rows @ claim, 1e-300)
+    return np.asarray(factors)
 
 
 def _deviance(table: FloatArray, expected: FloatArray) -> float:
@@ -165,7 +166,7 @@ def _shifted_table(
 
 
 # The p-value from which numbers are not taken to be those of other rows.
-_TOGETHER: Final = 0.01
+_TOGETHER: Final = 0.001
 
 
 def numbers_go_together(numbers: NumericLabels | None) -> bool:
@@ -176,7 +177,8 @@ def numbers_go_together(numbers: NumericLabels | None) -> bool:
     """
     if numbers is None or numbers.truth is None:
         return False
-    return bool(spearmanr(numbers.truth, numbers.released).pvalue <= _TOGETHER)
+    rank = spearmanr(numbers.truth, numbers.released, alternative="greater")
+    return bool(rank.pvalue <= _TOGETHER)
 
 
 def truth_alignment(truth: IntArray, released: IntArray, channel: FloatArray) -> int | None:

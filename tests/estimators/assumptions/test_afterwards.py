@@ -1,6 +1,7 @@
 """What was done to labels after the noise, and true labels of other rows."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -177,3 +178,18 @@ def test_one_output_that_the_claim_rules_out_is_no_selection() -> None:
     assert is_selected(kept, claim)
     kept[0, 2] = 1
     assert not is_selected(kept, claim)
+
+
+def test_numbers_go_together_where_released_ones_rise_with_the_true_ones() -> None:
+    rng = np.random.default_rng(6)
+    truth = rng.normal(size=400)
+    noisy = truth + rng.laplace(0, 3, 400)
+
+    def together(released: np.ndarray | None, known: np.ndarray | None = truth) -> bool:
+        numbers = None if released is None else SimpleNamespace(truth=known, released=released)
+        return afterwards.numbers_go_together(numbers)  # type: ignore[arg-type]
+
+    assert together(np.clip(np.rint(noisy), -2, 2))
+    # Other rows' numbers, falling ones, none, and none of the truth.
+    assert not any(map(together, (rng.permutation(noisy), -noisy, None)))
+    assert not together(noisy, None)
