@@ -61,10 +61,17 @@ _AS_CLAIMED = 0.05
 _DOUBTS = ("selected", "changed_rows", "unknown_columns")
 
 
-def advice_step(policy: Policy) -> str:
-    """Return the step for a release whose true labels are in a file of their own."""
+def advice_step(policy: Policy, claim: Mechanism | None = None) -> str:
+    """Return the step for a release whose true labels are in a file of their own.
+
+    ``claim`` where one column is released: numbers on a range are read as numbers by their range
+    alone.
+    """
     name = policy.name or ("ldpaudit:default" if policy.sha256 is None else "")
     command = f"{ADVISE}ldpaudit advise RELEASE --truth TRUTH"
+    stated = {} if claim is None else claim.declaration()
+    if {"low", "high"} <= stated.keys():
+        command += f" --labels {_range(stated)}"
     if name == "ldpaudit:default":
         return command
     return f"{command} --policy {name if name.startswith('ldpaudit:') else 'POLICY'}"
@@ -99,7 +106,9 @@ def next_steps(decision: Decision, case: Case, checks: Sequence[Check]) -> tuple
         found.append(TEXTS["no_check"])
     found = found or [TEXTS["read_on"]]
     open_ones = [check for check in grave if check.level == "error"]
-    advice = advice_step(case.policy) if case.circumstances.advisable and open_ones else None
+    advice = (
+        advice_step(case.policy, case.claim) if case.circumstances.advisable and open_ones else None
+    )
     return with_advice(found, advice, MOST)
 
 
@@ -114,10 +123,15 @@ def _claim_options(claim: Mechanism) -> str:
     stated = claim.declaration()
     if not {"epsilon", "low", "high"} <= stated.keys() <= _OF_RANGE:
         return ""
-    parts = [stated[one] for one in ("low", "high", "step") if stated.get(one) is not None]
-    labels = ":".join(f"{part:.12g}" for part in parts)
     clip = ":clip" if stated.get("clipped") else ""
-    return f" --mechanism {claim.name}:epsilon={claim.epsilon:.12g}:labels={labels}{clip}"
+    options = f"epsilon={claim.epsilon:.12g}:labels={_range(stated)}{clip}"
+    return f" --mechanism {claim.name}:{options}"
+
+
+def _range(stated: Mapping[str, Any]) -> str:
+    """Return a range as the command line takes it."""
+    parts = [stated[one] for one in ("low", "high", "step") if stated.get(one) is not None]
+    return ":".join(f"{part:.12g}" for part in parts)
 
 
 def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:

@@ -664,8 +664,9 @@ def prior_budget(epsilon: float, k: int, n: int) -> float:
     first = math.sqrt(k / n) if n > 0 else math.inf
     if not first < check_epsilon(epsilon):
         raise InputError(
-            f"A private prior of {k} labels on {n} rows spends epsilon = {first:.4g}, which leaves "
-            f"nothing of {epsilon:.4g}; give a public prior, a larger epsilon or fewer labels."
+            f"A private prior of {k:,} labels on {n:,} rows spends epsilon = {first:.4g}, which "
+            f"leaves nothing of {epsilon:.4g}; give a public prior, a larger epsilon or fewer "
+            "labels."
         )
     return first
 

@@ -598,6 +598,20 @@ def test_no_larger_excess_is_allowed_than_the_policy_allows_already(missed, said
     assert any("max_undetected_excess" in step for step in steps) == said
 
 
+@pytest.mark.parametrize(
+    ("claim", "labels"),
+    [
+        (rr(1.0), ""),
+        (Laplace(LabelRange(0.0, 100.0), 1.0), " --labels 0:100"),
+        (Laplace(LabelRange(-0.5, 2.5, 0.25), 1.0), " --labels -0.5:2.5:0.25"),
+    ],
+)
+def test_what_could_be_released_instead_is_asked_of_numbers_as_numbers(claim, labels):
+    weak = evidence(power(3.0), epsilon=claim.epsilon)
+    step = judged(weak, claim=claim, truth=True, advisable=True).next_steps[-1]
+    assert step.endswith(f"ldpaudit advise RELEASE --truth TRUTH{labels}")
+
+
 def test_rows_without_end_are_not_advised():
     none = judged(evidence(power(math.inf), number(NEEDED, math.inf), epsilon=0.9))
     assert not any("in total" in step or "∞" in step for step in none.next_steps)

@@ -11,7 +11,7 @@ import pytest
 from worlds import TURNED, gaussian_release_by
 
 from ldpaudit import audit
-from ldpaudit.audits.columns import _labels_of
+from ldpaudit.audits.columns.labels import labels_of
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets import declare
 from ldpaudit.judging.policy import parse_policy
@@ -316,7 +316,7 @@ def test_what_released_labels_say_of_true_ones_follows_their_channel() -> None:
     shares = np.array([0.7, 0.2, 0.1])
     release = gaussian_release_by(TURNED, 4_000, 2, shares=tuple(shares))
     context = AuditContext(replace(release, truth=None), TURNED, Plan(seed=1))
-    labels, law = _labels_of(context), TURNED.label_channel.matrix
+    labels, law = labels_of(context), TURNED.label_channel.matrix
     assert labels is not None
     # Weights of released labels have as their mean the true label, whatever it is.
     assert law @ labels.weights == pytest.approx(np.eye(3), abs=1e-9)

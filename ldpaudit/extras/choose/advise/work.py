@@ -146,6 +146,8 @@ class Tried:
     """The first limit that it broke, or why it cannot be made."""
     unclear: bool = False
     """An audit cannot tell whether it breaks that."""
+    made: bool = True
+    """Whether the mechanism makes such a release at all."""
 
     @property
     def passes(self) -> bool:
@@ -221,7 +223,7 @@ class Search:
             if not known.utility:
                 known = replace(known, utility=tuple(self._utility(parts)))
         except LdpAuditError as error:
-            known = replace(known, why_not=str(error))
+            known = replace(known, why_not=str(error), made=False)
         self.tried[parts] = known
         return known
 
@@ -444,7 +446,9 @@ class _Answer:
                 f"{'' if offered else double}"
             )
         failed = [one for one in self.search.tried.values() if one.why_not]
-        most = min(failed, key=lambda one: spent(one.parts), default=None)
+        # One that could not be made says nothing of those that were.
+        made = [one for one in failed if one.made] or failed
+        most = min(made, key=lambda one: spent(one.parts), default=None)
         why = f" With the most noise that was tried: {most.why_not.rstrip('.')}." if most else ""
         if outcome == "none":
             return f"Nothing in reach passes: every mechanism breaks a limit at every noise.{why}"

@@ -298,12 +298,19 @@ def test_what_an_audit_of_all_columns_could_miss_is_held_against_the_policy(plac
 
 
 @pytest.mark.parametrize(
-    ("surest", "said"),
-    [(0.1, "It takes a policy that allows more."), (0.0, "It takes more rows")],
+    ("surest", "made", "said"),
+    [
+        (0.1, True, "It takes a policy that allows more."),
+        (0.0, True, "It takes more rows"),
+        (0.1, False, "It takes more rows"),
+    ],
 )
-def test_rows_are_asked_for_only_where_they_help(surest, said, place, monkeypatch):
+def test_rows_are_asked_for_only_where_they_help(surest, made, said, place, monkeypatch):
+    """What cannot be made with the most noise says nothing of the releases that were audited."""
+
     def measured(self, parts, until, draws=1):
-        self.tried[parts] = Tried(parts, why_not="broken", unclear=parts[0].value > surest)
+        unclear = parts[0].value > surest
+        self.tried[parts] = Tried(parts, why_not="broken", unclear=unclear, made=unclear or made)
         return self.tried[parts]
 
     monkeypatch.setattr(Search, "measured", measured)
