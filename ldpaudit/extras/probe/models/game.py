@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.doors import FloatArray, IndexArray, InputError, Plan
+from ldpaudit.models.trees import fit_boosting
 from ldpaudit.plugins import where
 from ldpaudit.release import BoolArray
 
@@ -121,14 +122,18 @@ def scores(coins: Coins, found: FloatArray, features: FloatArray | None) -> tupl
 def expected(ratio: FloatArray, features: FloatArray) -> FloatArray:
     """Return what rows of other folds say of each row's logarithm, float64 (n,)."""
     from sklearn.ensemble import HistGradientBoostingRegressor
-    from sklearn.model_selection import cross_val_predict
+    from sklearn.model_selection import KFold
 
     folds = min(5, len(ratio))
     if folds < 2:
         return np.zeros(len(ratio))
     rounds = 12 if Plan(seed=0).effort == "small" else 60
-    model = HistGradientBoostingRegressor(max_iter=rounds, random_state=0)
-    return np.asarray(cross_val_predict(model, features, ratio, cv=folds), dtype=np.float64)
+    found = np.empty(len(ratio))
+    for fitted, held in KFold(folds).split(features):
+        unfitted = HistGradientBoostingRegressor(max_iter=rounds, random_state=0)
+        model = fit_boosting(unfitted, features[fitted], ratio[fitted])
+        found[held] = model.predict(features[held])
+    return found
 
 
 def farthest(features: FloatArray | None, unit: IndexArray) -> int:

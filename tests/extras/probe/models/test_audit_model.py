@@ -231,6 +231,15 @@ def test_the_score_that_varies_less_over_candidates_of_several_rows_is_taken(
         assert game.scores(coins, found, np.zeros((5, 1)))[0] == way
 
 
+def test_a_feature_that_nobody_has_says_nothing_of_a_score() -> None:
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(300, 3))
+    ratio = rng.normal(size=300) + features[:, 0]
+    empty = np.where(np.arange(3) == 2, np.nan, features)
+    constant = np.where(np.arange(3) == 2, 0.0, features)
+    assert game.expected(ratio, empty) == pytest.approx(game.expected(ratio, constant))
+
+
 def test_training_certifies_nearly_what_all_its_coins_could() -> None:
     """Against the exact binomial bound of all coins: methods and shares are chosen without them."""
     bounds, best = [], []
