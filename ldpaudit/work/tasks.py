@@ -325,27 +325,33 @@ class Pool:
         packed = pickle.dumps((__version__, function, shared, *own))
         left = dict(enumerate(items))
         done = self._done_here if self.client is None else self._done_on_cluster
+        began = time.monotonic()
         try:
             for number, answer in done(left, packed):
                 yield number, answer
                 del left[number]
-        except TerminatedWorkerError:  # Of one of them; each of the others by itself, then.
-            for number, item in left.items():
-                start = time.monotonic()
+        except TerminatedWorkerError as error:
+            if len(items) == 1:
+                yield 0, self._ended(error, began)
+                return
+            for number, item in left.items():  # Each by itself, as one of them was the cause.
+                began = time.monotonic()
                 try:
                     yield from done({number: item}, packed)
-                except TerminatedWorkerError as error:
-                    status = re.search(r"EXIT\((\d+)\)", str(error))
-                    late = time.monotonic() - start >= self.seconds
-                    if status is None:
-                        answer = Answer(reason=_KILLED, status="killed")
-                    elif late and status[1] == "1":
-                        reason = f"It took longer than {self.seconds:g} s and was ended."
-                        answer = Answer(reason=reason, late=True)
-                    else:
-                        reason = f"Its process ended (status {status[1]})."
-                        answer = Answer(reason=reason, status=status[1])
-                    yield number, answer
+                except TerminatedWorkerError as own_error:
+                    yield number, self._ended(own_error, began)
+
+    def _ended(self, error: Exception, began: float) -> Answer:
+        """Return what is said of a task whose process ended; ``began``: on the monotonic clock."""
+        status = re.search(r"EXIT\((\d+)\)", str(error))
+        late = time.monotonic() - began >= self.seconds
+        if status is None:
+            return Answer(reason=_KILLED, status="killed")
+        if late and status[1] == "1":
+            reason = f"It took longer than {self.seconds:g} s and was ended."
+            return Answer(reason=reason, late=True)
+        reason = f"Its process ended (status {status[1]})."
+        return Answer(reason=reason, status=status[1])
 
     def _done_here(self, items: Mapping[int, Any], packed: bytes) -> Iterator[tuple[int, Answer]]:
         from joblib import Parallel, delayed, parallel_config

@@ -61,6 +61,15 @@ def _commands_start_fast(monkeypatch: pytest.MonkeyPatch) -> None:
 LONG = {
     *("black_box", "honest_files", "training", "unlisted", "exact_advantage", "cluster"),
     "passes",
+    *(
+        "papers_tdr_figure_3",
+        "advise",
+        "growth",
+        "decisions",
+        "real_releases",
+        "sweep",
+        "synthesis",
+    ),
 }
 """Cases that take more than a second: run by `make validate`."""
 
