@@ -322,12 +322,26 @@ def encode_numeric_labels(
     return EncodedLabels(domains, outputs, classes, NumericLabels(view, released, truth))
 
 
-def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool) -> Reports:
-    """Read a released column of reports, of shape (n, d): label codes or numbers."""
+@dataclass(frozen=True, eq=False)
+class ReadReports:
+    """Reports of n people, each of shape (n, d).
+
+    ``checked``: in the protocol's own type; ``as_read``: label codes or numbers as they stand in
+    the column, which may say more; None where it is the same.
+    """
+
+    checked: Reports
+    as_read: Reports | None
+
+
+def read_reports(
+    column: pa.ChunkedArray, reading: ReportReading, *, from_text: bool
+) -> ReadReports:
+    """Read a released column of reports."""
     # A report is a label, a list of labels (as many in every row), a list of numbers or booleans,
     # or a struct with the fields ``seed`` and ``value``.
     if reading.report_kind == "label":
-        return reading.check(_report_codes(column, reading.classes, from_text)[:, None])
+        return _read(_report_codes(column, reading.classes, from_text)[:, None], reading)
     check_complete(column.null_count, len(column), "a report")
     if pa.types.is_struct(column.type):
         if {field.name for field in column.type} != {"seed", "value"}:
@@ -352,7 +366,12 @@ def read_reports(column: pa.ChunkedArray, reading: ReportReading, *, from_text: 
     entries: Reports = (
         _report_codes(flat, reading.classes, False) if labels else _report_numbers(flat)
     )
-    return reading.check(entries.reshape(len(column), -1))
+    return _read(entries.reshape(len(column), -1), reading)
+
+
+def _read(entries: Reports, reading: ReportReading) -> ReadReports:
+    checked = reading.check(entries)
+    return ReadReports(checked, None if np.array_equal(checked, entries) else entries)
 
 
 def _check_whole(entries: pa.ChunkedArray) -> None:

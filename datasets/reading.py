@@ -43,7 +43,7 @@ from ldpaudit.datasets.domains import (
     EncodedLabels,
     LabelCoding,
     PlainCoding,
-    Reports,
+    ReadReports,
     encode_labels,
     encode_numeric_labels,
     encode_reported,
@@ -286,7 +286,8 @@ def read_release(
             # A digest of a file that holds true labels would let guesses of them be tested.
             sha256=None if holds_truth else table.sha256(),
             numeric=labels.numeric,
-            reports=reports,
+            reports=None if reports is None else reports.checked,
+            reports_as_read=None if reports is None else reports.as_read,
             bags=bags,
             columns=read.columns,
             keys=tuple(ranks(column) for column in cells.keys.values()),
@@ -651,7 +652,7 @@ def _labels(
     view: NumericView | None,
     column: pa.ChunkedArray,
     truth: Truth | None,
-) -> tuple[EncodedLabels, Reports | None, Bags | None]:
+) -> tuple[EncodedLabels, ReadReports | None, Bags | None]:
     """Return the labels as codes, and the recorded reports or the bags' sums, if any."""
     coding = claimed.coding
     known = None if truth is None else truth.labels
@@ -663,7 +664,7 @@ def _labels(
         return labels, None, bags
     if coding.reports is not None:
         reports = read_reports(column, coding.reports, from_text=table.text)
-        return encode_reported(coding.reports, reports, classes), reports, None
+        return encode_reported(coding.reports, reports.checked, classes), reports, None
     if view is not None:
         numbers = known if isinstance(known, np.ndarray) else None
         labels = encode_numeric_labels(view, read_numbers(column, "released"), numbers)

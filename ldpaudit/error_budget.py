@@ -30,6 +30,8 @@ up to at most the whole (Bonferroni). From the policy's ``confidence`` down to o
      labels;
    - noise shared with another person's row: :data:`SHARED_NOISE`, to see that it is shared and to
      bound what it reveals;
+   - from recorded reports: what the protocol reads of them, and all that they hold,
+     :data:`REPORTS`, of the latter each half of the rows :data:`ONE_HALF`;
    - from numbers read off: equal shares for their remainders, for rare numbers that stand in the
      release, for each of the commonest, for rounded ones, and for those to which digits point; of
      all but the remainders :data:`ONE_HALF` for a row's own and for others;
@@ -118,6 +120,8 @@ ONE_HALF: Final = 0.5
 """The tests on one half of the rows, for which the other half chose."""
 SHARED_NOISE: Final = Split({"seen": 0.5, "bound": 0.5})
 """To see that noise is shared with another person's row, and to bound what it reveals."""
+REPORTS: Final = Split({"protocol": 0.9, "learnt": 1 - 0.9})
+"""Guesses from reports: by the protocol's likelihood ratio, and by a model of all entries."""
 RELEASE_ALONE: Final = Split({"scores": 0.85, "balls": 1 - 0.85})
 """Groups by a model's scores and balls of feature space, where both are tested."""
 SCORES: Final = Split({"large": 0.8, "small": 0.2})

@@ -8,7 +8,7 @@ from scipy.special import expit
 from scipy.stats import binom, random_table
 
 from ldpaudit.audits.interface import AuditContext, Dependence
-from ldpaudit.audits.mechanism.evidence import report_counts
+from ldpaudit.audits.mechanism.reports import report_counts
 from ldpaudit.audits.models import aligned_channel
 from ldpaudit.audits.registered import dependence_of_registered
 from ldpaudit.estimators.assumptions.afterwards import numbers_go_together

@@ -21,12 +21,12 @@ from ldpaudit.audits.mechanism.evidence import (
     FITTED_SHARE,
     insider_evidence,
     outsider_evidence,
-    report_counts,
     subgroup_evidence,
 )
+from ldpaudit.audits.mechanism.reports import report_counts
 from ldpaudit.audits.models import aligned_channel, claimed_family, feature_dependence, one_channel
 from ldpaudit.audits.registered import power_of_registered
-from ldpaudit.error_budget import CLAIMED, PROOFS
+from ldpaudit.error_budget import CLAIMED, PROOFS, REPORTS
 from ldpaudit.errors import InsufficientDataError
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.epsilon.bounds import class_counts
@@ -241,7 +241,8 @@ def _reports_power(context: AuditContext, counts: GuessCounts) -> Iterator[Part]
     limit = context.claim.epsilon or 0.0
 
     def excess(alpha: float) -> float:
-        return detectable_epsilon(counts, limit, PROOFS.of(alpha, "insider")) - limit
+        level = REPORTS.of(PROOFS.of(alpha, "insider"), "protocol")
+        return detectable_epsilon(counts, limit, level) - limit
 
     yield Bound(EXCESS, excess)
     yield from _excess(

@@ -281,6 +281,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "changed_shares": value.get(stated.MARGINAL_CONSISTENCY, 1.0) <= _RARE,
         "may_clip": "clipped" in case.claim.traits.options
         and not case.claim.declaration().get("clipped"),
+        "features_kept": stated.FEATURES_KEPT in value,
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,

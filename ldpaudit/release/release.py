@@ -136,6 +136,9 @@ class Release:
     reports : array of shape (n, d) or None
         What was released of each label, where it is a frequency oracle's report and no label:
         ``released`` is then a most likely label of each report, ties broken at random.
+    reports_as_read : array of shape (n, d) or None
+        The reports' entries as they stand in the file, label codes or numbers, where the protocol
+        reads less of them: the order of a list, the upper bits of a seed.
     public : SyntheticTable or None
         Public rows with labels, coded alike, from which P(y | x) can be learnt without the release.
     canaries : float64 array of shape (n, k) or None
@@ -183,6 +186,7 @@ class Release:
     held_out: FeatureTable | None = None
     public_posterior: FloatArray | None = None
     reports: npt.NDArray[Any] | None = None
+    reports_as_read: npt.NDArray[Any] | None = None
     public: "SyntheticTable | None" = None
     canaries: FloatArray | None = None
     bags: Bags | None = None
@@ -249,6 +253,7 @@ class Release:
             original=original,
             public_posterior=kept(self.public_posterior),
             reports=kept(self.reports),
+            reports_as_read=kept(self.reports_as_read),
             canaries=kept(self.canaries),
             bags=None,
             groups=kept(self.groups),

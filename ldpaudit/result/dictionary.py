@@ -118,6 +118,7 @@ ESTIMATES: Final = {
     "renyi.release.dp_at_delta": "ε at δ = 10⁻⁵ of the released rows.",
     "renyi.release.attack_bound": "A bound on every attack's accuracy, from the same.",
     "synthetic.replaced_share": "The share of rows with synthetic features.",
+    "synthetic.kept_features": "Whether more features are the true ones than λ says (p-value).",
     "synthetic.discriminator_auc": "How well synthetic and true rows can be distinguished.",
     "synthetic.copies_share": "Synthetic rows that equal an original one.",
     "synthetic.repeats_share": "Original rows that equal another original one.",

@@ -29,6 +29,7 @@ RARE_CLASSES: Final = "mechanism.rare_classes"
 FEATURE_POINT: Final = "mechanism.feature_epsilon_lower"
 FEATURE_ONE_RUN: Final = "mechanism.feature_one_run_epsilon_lower"
 FEATURE_CURVE: Final = "mechanism.feature_curve_epsilon_lower"
+FEATURES_KEPT: Final = "synthetic.kept_features"
 FEATURE_NOISE: Final = "mechanism.feature_noise"
 # P-values: of values that are exactly the true ones; of noise that is not drawn as is claimed.
 FEATURE_UNCHANGED: Final = "mechanism.feature_unchanged"

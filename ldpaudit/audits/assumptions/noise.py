@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from ldpaudit.arrays import GOLDEN, stable_order
-from ldpaudit.audits.before import before
+from ldpaudit.audits.before import before, kept_features
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, copies, partial_copies
 from ldpaudit.error_budget import WHITE_NOISE
@@ -28,6 +28,8 @@ from ldpaudit.estimators.whiteness import (
     ranks_within,
     white,
 )
+from ldpaudit.mechanisms.capabilities import LocalReports
+from ldpaudit.mechanisms.foreign import checked_reports
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 # The p-value from which noise is not taken for white: the audit cannot pass then.
@@ -56,6 +58,9 @@ _HARDLY: Final = 0.25
 _MOST_SIDES: Final = 4
 _TOO_EQUAL: Final = ("blocks", "equal groups")
 _LEARNT: Final = "a model of all columns"
+# Pairs of labels whose support in reports is looked at.
+_MOST_PAIRS: Final = 2
+KEPT: Final = "features kept or replaced"
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +162,29 @@ def views(context: AuditContext) -> list[View]:
         strata, by = _strata(numbers), _strata(released)
         by_released = RowNoise(raised, by)
         return [View(RowNoise(raised, strata), by_released, by_released)]
+    return [*_of_labels(context, known, seen), *_of_reports(context, known, seen)]
+
+
+def _of_reports(context: AuditContext, known: IndexArray, seen: IndexArray) -> Iterator[View]:
+    """Yield what noise did in reports: which of two labels, the commonest first, each supports.
+
+    The label that is drawn from a report hides most of what reports of two people share.
+    """
+    release, claim = context.release, context.claim.offers(LocalReports)
+    if release.reports is None or claim is None:
+        return
+    protocol, n = checked_reports(claim), len(release)
+    commonest = np.argsort(-np.bincount(known, minlength=len(claim.classes)), kind="stable")
+    chosen = commonest[: 2 * _MOST_PAIRS].astype(np.int32)
+    for one, other in zip(chosen[::2], chosen[1::2], strict=False):
+        ratio = protocol.log_ratio(release.reports, np.full(n, one), np.full(n, other))
+        supports = (ratio > 0).astype(np.float64)
+        by_released = RowNoise(supports, seen)
+        yield View(RowNoise(supports, known), by_released, by_released)
+
+
+def _of_labels(context: AuditContext, known: IndexArray, seen: IndexArray) -> list[View]:
+    release, truth = context.release, context.truth
     same = release.outputs == release.classes
     of_truth, of_released = label_sides(truth, release.released, same_labels=same)
     channel = aligned_channel(context)
@@ -273,6 +301,9 @@ def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
     some = shuffled if most is None or n <= most else shuffled[:most]
     if release.groups is not None:
         yield Groups("group", release.groups, (), shuffled)
+    kept = kept_features(context)
+    if kept is not None:
+        yield Groups(KEPT, kept.astype(np.int64), (), shuffled)
     looked_at = _columns(context)
     for place, column in looked_at.items():
         rows = _rows_of_values(column, shuffled, some)

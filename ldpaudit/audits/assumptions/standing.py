@@ -19,7 +19,7 @@ from ldpaudit.audits.assumptions.rows import (
     shared,
     tested,
 )
-from ldpaudit.audits.before import before, unknown
+from ldpaudit.audits.before import before, kept_features, unknown
 from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
@@ -41,7 +41,7 @@ from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.estimators.whiteness import Groups
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models.screening import association
-from ldpaudit.release import FeatureTable, FloatArray, IndexArray, label_table
+from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, label_table
 from ldpaudit.result import Finding, Kind
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
@@ -134,13 +134,20 @@ def rests_on_known(context: AuditContext) -> bool:
 def sound_and_numbered(
     context: AuditContext, rows: IndexArray, without: tuple[int, ...] = ()
 ) -> FeatureTable:
-    """Return sound features of some rows, and their numbers unless released labels order them."""
+    """Return sound features of some rows, and their numbers unless released labels order them.
+
+    And whether a row's features are the original ones, where these are known.
+    """
     # Only where no column is known are some left out, so places are those of all columns.
     taken = sound_features(context).without(without).take(rows)
-    if noise_of(context).ordered:
-        return taken
-    numbers = rows.astype(np.float32)[:, None]
-    return replace(taken, numeric=np.concatenate([taken.numeric, numbers], axis=1))
+    more = list[BoolArray | IndexArray]()
+    if not noise_of(context).ordered:
+        more.append(rows)
+    kept = kept_features(context)
+    if kept is not None:
+        more.append(kept[rows])
+    added = [column.astype(np.float32)[:, None] for column in more]
+    return replace(taken, numeric=np.concatenate([taken.numeric, *added], axis=1))
 
 
 def uses_features(context: AuditContext) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import carrying, causes
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, every_code, views
+from ldpaudit.audits.assumptions.noise import KEPT, SUSPICIOUS, NoiseFinding, every_code, views
 from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
@@ -148,6 +148,7 @@ def _rows_of_groups(context: AuditContext, found: NoiseFinding, where: Groups) -
     which = columns_words(context, carrying(context, found))
     return {
         "group": "rows of one group (--group)",
+        KEPT: "rows whose features were kept, or those whose features were replaced",
         MIRRORED: "rows at equal distances before and after one place, in the file or in an order",
         "range": f"rows in one range of {which}",
     }.get(where.name, f"rows with equal values in {which}")
@@ -245,6 +246,8 @@ def _place(context: AuditContext, found: NoiseFinding) -> _Place:
         inside[codes == int(clearest.argmax())] = True
         kind = "range" if where.name == "range" else "group"
         words = f"rows in one {kind} of {columns_words(context, departure.columns)}"
+        if where.name == KEPT:
+            words = "rows whose features were " + ("kept" if codes[inside].all() else "replaced")
     else:
         inside[where.rows[departure.first : departure.last]] = True
         words = f"rows in sequence{_order_words(context, where)}"

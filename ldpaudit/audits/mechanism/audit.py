@@ -27,10 +27,10 @@ from ldpaudit.audits.mechanism.evidence import (
     insider_evidence,
     insider_evidence_of_all,
     outsider_evidence,
-    report_counts,
     subgroup_doubt,
     subgroup_evidence,
 )
+from ldpaudit.audits.mechanism.reports import report_evidence
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import parts_within
 from ldpaudit.error_budget import PROOFS, PROOFS_OF_NUMBERS
@@ -46,7 +46,6 @@ from ldpaudit.estimators.epsilon.consistency import (
     rare_classes,
     usual_outputs,
 )
-from ldpaudit.estimators.epsilon.guesses import epsilon_lower
 from ldpaudit.estimators.epsilon.lattice import (
     ROUNDED_NUMBERS,
     SAME_NUMBERS,
@@ -429,7 +428,7 @@ def _strongest_words(insider: BoundEvidence, alpha: float) -> str:
 
 def _bounds(context: AuditContext) -> Iterator[Part]:
     """Yield every lower bound of ε, at any level too, and the numbers beside it."""
-    alpha, reports = 1 - context.plan.confidence, report_counts(context)
+    alpha, reports = 1 - context.plan.confidence, report_evidence(context)
     names, insider = (INSIDER, "True labels, strongest bound"), insider_evidence(context)
     groups, outsider = subgroup_evidence(context), outsider_evidence(context)
     if insider is not None:
@@ -474,12 +473,13 @@ def _bounds(context: AuditContext) -> Iterator[Part]:
         # The reports show more than the labels drawn from them.
         words = (
             "how often the declared protocol's likelihood ratio of two labels names the true one, "
-            f"for {reports.guesses} guesses of reports in pairs; labels and pairs do not look at "
-            "the reports"
+            f"for {reports.protocol.guesses:,} guesses of reports in pairs, or a model of all that "
+            "the other half's reports hold: the order of lists, digits, values that occur again; "
+            "labels and pairs do not look at the reports"
         )
         reference = "Steinke, Nasr & Jagielski (2023), Theorem 5.2"
-        shown = _bound(context, names, epsilon_lower(reports, alpha), words, reference)
-        yield Bound.of(shown, lambda level: epsilon_lower(reports, level).epsilon)
+        shown = _bound(context, names, reports.bound(alpha), words, reference)
+        yield Bound.of(shown, lambda level: reports.bound(level).epsilon)
     if not isinstance(outsider, str):
         bound = outsider.bound(alpha)
         sampled = [one.sampled for one in outsider.tests if one.source == bound.method]

@@ -1,13 +1,12 @@
 """What the bounds of ε are computed from: counted once per audit run, used by several audits."""
 
-# True against released labels; recorded reports against true labels; groups of rows that a model
-# chose on the other half; and the release alone.
+# True against released labels; groups of rows that a model chose on the other half; and the release
+# alone.
 
 from collections.abc import Callable
 
 import numpy as np
 
-from ldpaudit.arrays import stable_order
 from ldpaudit.audits.assumptions.causes import without_which
 from ldpaudit.audits.assumptions.standing import (
     Doubt,
@@ -25,7 +24,6 @@ from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, feature_dependence
 from ldpaudit.error_budget import ONE_HALF, PROOFS
 from ldpaudit.estimators.epsilon.bounds import Strongest, class_counts
-from ldpaudit.estimators.epsilon.guesses import GuessCounts
 from ldpaudit.estimators.epsilon.power import worth_looking_for
 from ldpaudit.estimators.epsilon.release_only import ReleaseOnlyEvidence
 from ldpaudit.estimators.epsilon.strongest import (
@@ -37,13 +35,11 @@ from ldpaudit.estimators.epsilon.strongest import (
     subgroup_tests,
     surprise,
 )
-from ldpaudit.mechanisms.capabilities import LocalReports
-from ldpaudit.mechanisms.foreign import checked_reports
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, screened
 from ldpaudit.models.trees import fit_boosting
 from ldpaudit.randomness import integer_seed
-from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
+from ldpaudit.release import FloatArray, IndexArray, label_table
 
 SMALLEST_HALF = 200  # Rows that a half must have for groups to be worth looking for.
 # The share of a half on which the model is fitted; groups are chosen on its other rows.
@@ -52,8 +48,6 @@ _MOST_ROWS_GROUPED = 240_000
 _MOST_FITTED = 40_000
 _ITERATIONS = {"full": 60, "small": 15}
 _BATCH = 100_000
-# A report guesses where its log ratio is the largest that the protocol has, up to this share.
-_NEAR = 1e-9
 
 
 @remembered("epsilon.insider")
@@ -90,39 +84,6 @@ def outsider_evidence(context: AuditContext) -> ReleaseOnlyEvidence | str:
     """Return the evidence of the release alone, or the reason why there is none."""
     # Where columns are known to be from before the noise, the others take no part.
     return feature_dependence(context) or evidence_of(context, sound_features(context))
-
-
-@remembered("epsilon.reports")
-def report_counts(context: AuditContext) -> GuessCounts | None:
-    """Return how often the reports' likelihood ratio names the true label of a pair."""
-    # None where there are no reports or true labels, or all true labels are the same.
-    claim, release = context.claim.offers(LocalReports), context.release
-    if release.reports is None or release.truth is None:
-        return None
-    assert claim is not None
-    rows, decoys = candidates(context.truth, context.rng("epsilon", "reports"))
-    if len(rows) == 0:
-        return None
-    protocol = checked_reports(claim)
-    ratios = protocol.log_ratio(release.reports[rows], context.truth[rows], decoys)
-    least = claim.epsilon * (1 - _NEAR)
-    right, wrong = int((ratios >= least).sum()), int((ratios <= -least).sum())
-    return GuessCounts(len(rows), right, wrong)
-
-
-def candidates(truth: IntArray, rng: np.random.Generator) -> tuple[IndexArray, IntArray]:
-    """Draw candidates from the codes of n true labels: rows, and the other label of each pair."""
-    # Returns int64 (m,), int32 (m,): m is n/2, or the rows outside the commonest class where it has
-    # more than half of all.
-    order = rng.permutation(len(truth))
-    order = order[stable_order(truth[order])]
-    # In label order, rows half of all apart differ unless one class has more than half.
-    half = len(order) // 2
-    first, second = order[:half], order[len(order) - half :]
-    differ = truth[first] != truth[second]
-    coin = rng.random(half) < 0.5
-    row, other = np.where(coin, first, second), np.where(coin, second, first)
-    return row[differ].astype(np.int64), truth[other[differ]].astype(np.int32)
 
 
 def why_no_groups(context: AuditContext) -> str | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ldpaudit.audits.before import replaced_rows
 from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.renyi.curves import (
     AUDIT_ID,
@@ -104,14 +105,6 @@ def _true_and_synthetic(context: AuditContext) -> _Sides | None:
     doubt = _UNTRUE if seen else doubt
     made = dict.fromkeys(true, rows)
     return _Sides(true, made, original, release.features, False, doubt, seen)
-
-
-def replaced_rows(original: FeatureTable, released: FeatureTable) -> BoolArray:
-    """Return which rows have other features in the release than in the original, bool (n,)."""
-    a, b = original.numeric, released.numeric
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    other = ~same.all(axis=1)
-    return np.asarray(other | (original.categorical != released.categorical).any(axis=1))
 
 
 def _are_copies(made: FeatureTable, original: FeatureTable) -> bool:

@@ -30,6 +30,7 @@ from ldpaudit.result.stated import (
     FEATURE_DRAWN,
     FEATURE_NOISE,
     FEATURE_UNCHANGED,
+    FEATURES_KEPT,
     IDENTIFIERS,
     INDICES,
     LAGGED,
@@ -280,7 +281,7 @@ def _rare_classes(case: Case, _: Any) -> Draft | None:
 def _feature_noise(case: Case, _: Any) -> Draft | None:
     claim, evidence = case.claim.offers(NoisyFeatures), case.evidence
     if claim is None:
-        return None
+        return _features_kept(case)
     limit = claim.feature_epsilon
     if not claim.claim_holds():
         exact = evidence.at(_FEATURES_EXACT, 0.0)
@@ -334,6 +335,20 @@ def _feature_noise(case: Case, _: Any) -> Draft | None:
     names = (FEATURE_CURVE, FEATURE_NOISE, FEATURE_UNCHANGED, FEATURE_DRAWN)
     seen = tuple(name for name in names if name in evidence.estimates)
     return drafted(test, seen, limit)
+
+
+def _features_kept(case: Case) -> Draft | None:
+    found = case.evidence.estimates.get(FEATURES_KEPT)
+    if found is None:
+        return None
+
+    def test(alpha: float) -> Answer:
+        if found.value <= alpha:
+            reason = "more rows have their true features than the declared λ leaves"
+            return Answer("fail", found.value, reason)
+        return Answer("pass", found.value, "no more features were kept than is declared")
+
+    return drafted(test, (FEATURES_KEPT,))
 
 
 def _guessable_seed(case: Case, _: Any) -> Draft | None:

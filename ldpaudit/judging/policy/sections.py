@@ -402,10 +402,12 @@ class ChecksSection(_Section):
     )
     feature_noise: CheckSection | None = Field(
         default=None,
-        description="Tests noise on the features, where that is claimed. It fails when the "
+        description="Tests noise on the features, where that is claimed, or whether as many were "
+        "replaced as is claimed. It fails when the "
         "declared σ is too small for the declared ε and δ, or when, with the true features "
         "(--original), a lower bound of their ε lies above the claim or more of their values are "
-        "exactly the true ones than noise leaves so. Where there is only less noise than declared, "
+        "exactly the true ones than noise, or a replacement with the declared λ, leaves so. Where "
+        "there is only less noise than declared, "
         "which rounding and clipping also bring about, or noise that is not drawn as declared "
         "(few values, shared by rows, another shape, along with the label), it is inconclusive.",
     )

@@ -6,10 +6,12 @@
 from collections.abc import Iterator
 
 import numpy as np
+from scipy.stats import binom
 
 from ldpaudit.audits.assumptions.standing import as_estimate
+from ldpaudit.audits.before import replaced_rows
 from ldpaudit.audits.interface import Part
-from ldpaudit.audits.renyi.features import as_matrix, replaced_rows
+from ldpaudit.audits.renyi.features import as_matrix
 from ldpaudit.device import device_for
 from ldpaudit.doors import (
     AuditContext,
@@ -22,6 +24,7 @@ from ldpaudit.doors import (
     clopper_pearson,
 )
 from ldpaudit.estimators.discriminators import fit_discriminator, kinds_for
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.intervals.ranking import auc, auc_lower, auc_upper
 from ldpaudit.estimators.metric import fit_metric
 from ldpaudit.extras.kinds.synthetic.attacks import attack_estimates
@@ -34,6 +37,7 @@ from ldpaudit.extras.kinds.synthetic.counts import (
 )
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import Float32Array, joined
+from ldpaudit.result.stated import FEATURES_KEPT
 
 AUDIT_ID = "synthetic"
 _REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"
@@ -242,11 +246,18 @@ def synthetic_parts(context: AuditContext) -> Iterator[Part]:
     release, original = context.release, context.release.original
     assert original is not None
     rows = np.flatnonzero(replaced_rows(original, release.features)).astype(np.int64)
+    claim = context.claim.offers(SyntheticFeatures)
+    if claim is not None:
+        yield kept_features(original, release.features, claim.noise, context.plan.confidence)
     if len(rows) < FEWEST:
-        raise InsufficientDataError(
+        few = (
             f"Synthetic features need at least {FEWEST} rows whose released features differ "
             "from the original ones."
         )
+        if claim is None:
+            raise InsufficientDataError(few)
+        yield Note.info("synthetic", few)
+        return
     found = (
         replaced_share(len(rows), len(release), context.plan.confidence),
         _own_row_estimate(context, original, rows),
@@ -275,6 +286,36 @@ def replaced_share(replaced: int, rows: int, confidence: float) -> Estimate:
         n=rows,
         count=replaced,
         method="rows whose released features differ from the original ones, Clopper–Pearson",
+        assumptions=("each row's features are replaced independently of the others",),
+        reference="Busa-Fekete et al. (2023), Mechanism 2",
+    )
+
+
+def kept_features(
+    original: FeatureTable, released: FeatureTable, noise: float, confidence: float
+) -> Estimate:
+    """Return the p-value of features having been replaced with probability ``noise`` or more.
+
+    A synthetic row equals the true one by chance as often as other people's synthetic rows do;
+    twice that, and five rows more, are allowed.
+    """
+    replaced = replaced_rows(original, released)
+    true, made = hash_rows(original), hash_rows(released.take(np.flatnonzero(replaced)))
+    values, counts = np.unique(made, return_counts=True)
+    places = np.minimum(np.searchsorted(values, true), max(len(values) - 1, 0))
+    alike = np.where(values[places] == true, counts[places], 0) if len(values) else np.zeros(1)
+    by_chance = (2 * float(alike.mean()) + 5) / max(len(made), 1)
+    kept, most = int((~replaced).sum()), 1 - noise * max(1 - by_chance, 0.0)
+    return Estimate.upper_bound(
+        FEATURES_KEPT,
+        "Features that were kept against the declared λ",
+        max(float(binom.sf(kept - 1, len(replaced), most)), SMALLEST_P_VALUE),
+        confidence,
+        unit="p-value",
+        n=len(replaced),
+        method="p-value: whether more rows have their true features than a replacement with "
+        "probability λ leaves (binomial), where synthetic rows may equal the true ones twice as "
+        "often as they equal other people's",
         assumptions=("each row's features are replaced independently of the others",),
         reference="Busa-Fekete et al. (2023), Mechanism 2",
     )

@@ -1,6 +1,7 @@
 """Recorded reports of frequency oracles in whole audits."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,10 @@ from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.evidence import candidates, report_counts
+from ldpaudit.audits.mechanism.reports import candidates, report_counts, report_evidence
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.epsilon.guesses import epsilon_lower
-from ldpaudit.extras.kinds.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle
+from ldpaudit.extras.kinds.mechanisms.frequency_oracles import PROTOCOLS, FrequencyOracle, xxh32
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import Declaration, FeatureTable, Release, ReleasedLabels, TrueLabels
 
@@ -97,7 +98,9 @@ def test_without_true_labels_no_bound_uses_the_reports() -> None:
     assert result.estimate("mechanism.epsilon") is not None
 
 
-def bound_of(protocol: str, made_with: float, n: int, seed: int, alpha: float) -> float:
+def bound_of(
+    protocol: str, made_with: float, n: int, seed: int, alpha: float, *, learnt: bool = False
+) -> float:
     rng, claim = np.random.default_rng(seed), oracle(protocol)
     truth = rng.choice(6, n, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]).astype(np.int32)
     empty = FeatureTable(np.zeros((n, 0), np.float32), np.zeros((n, 0), np.int32), (), 0)
@@ -105,9 +108,15 @@ def bound_of(protocol: str, made_with: float, n: int, seed: int, alpha: float) -
         empty, ReleasedLabels(truth), tuple(CLASSES), tuple(CLASSES), TrueLabels(truth),
         reports=oracle(protocol, made_with).sample(truth, rng),
     )  # fmt: skip
-    counts = report_counts(AuditContext(release, claim, Plan(seed)))
+    context = AuditContext(release, claim, Plan(seed))
+    counts = report_counts(context)
     assert counts is not None
-    return epsilon_lower(counts, alpha).epsilon
+    if not learnt:
+        return epsilon_lower(counts, alpha).epsilon
+    found = report_evidence(context)
+    assert found is not None
+    assert len(found.learnt) == 2
+    return max(epsilon_lower(one, alpha / 2).epsilon for one in found.learnt)
 
 
 @pytest.mark.parametrize("protocol", ["GRR", "SUE", "SHE", "OLH"])
@@ -120,9 +129,113 @@ def test_levels_are_held(protocol: str) -> None:
 
 @pytest.mark.validate
 @pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_levels_of_what_is_learnt_are_held_over_many_runs(protocol: str) -> None:
+    limit = oracle(protocol).epsilon + 1e-9
+
+    def missed(seed: int) -> bool:
+        return bound_of(protocol, 1.0, 1000, seed, 0.2, learnt=True) > limit
+
+    check_level(missed, 160, 0.2)
+
+
+@pytest.mark.parametrize("protocol", ["SS", "OLH"])
+def test_what_is_learnt_of_honest_reports_is_no_more_than_they_say(protocol: str) -> None:
+    """A false alarm has probability 1e-5."""
+    limit = oracle(protocol).epsilon + 1e-9
+    found = [bound_of(protocol, 1.0, 800, seed, 0.3, learnt=True) > limit for seed in range(6)]
+    assert sum(found) <= binom.isf(1e-5, 6, 0.3)
+
+
+@pytest.mark.validate
+@pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_levels_are_held_over_many_runs(protocol: str) -> None:
     limit = oracle(protocol).epsilon + 1e-9
     check_level(lambda seed: bound_of(protocol, 1.0, 2000, seed, 0.05) > limit, 2000, 0.05)
+
+
+def labels_of_people(n: int, rng: np.random.Generator) -> Any:
+    return rng.choice(6, n, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]).astype(np.int32)
+
+
+def audited(protocol: str, truth: Any, reports: Any) -> ldpaudit.AuditResult:
+    claim = oracle(protocol)
+    frame = pd.DataFrame({"x": np.arange(len(truth)) % 7, "label": reports})
+    declared = {"name": claim.name, **claim.declaration()}
+    names = pd.Series([CLASSES[code] for code in truth])
+    only = ("assumptions", "mechanism", "power")
+    return ldpaudit.audit(frame, names, declared, only=only, rng=3)
+
+
+def one_seed_of_a_label(truth: Any, rng: np.random.Generator) -> Any:
+    seeds = rng.integers(0, 2**32, 6)[truth]
+    return [{"seed": int(a), "value": b} for a, b in hashed(truth, seeds, rng)]
+
+
+def label_above_the_seed(truth: Any, rng: np.random.Generator) -> Any:
+    seeds = rng.integers(0, 2**31, len(truth))
+    rows = hashed(truth, seeds, rng)
+    high = truth.astype(np.int64) << 32
+    return [{"seed": int(a + b), "value": c} for (a, c), b in zip(rows, high, strict=True)]
+
+
+def seed_that_is_the_label_modulo_six(truth: Any, rng: np.random.Generator) -> Any:
+    seeds = 6 * rng.integers(0, 2**29, len(truth)) + truth
+    return [{"seed": int(a), "value": b} for a, b in hashed(truth, seeds, rng)]
+
+
+def hashed(truth: Any, seeds: Any, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """Return seeds with the hash of each label by randomized response on four values."""
+    own = [
+        int(xxh32(str(code), np.array([seed], np.uint32))[0] % 4)
+        for code, seed in zip(truth, seeds, strict=True)
+    ]
+    kept = rng.random(len(truth)) < math.e / (math.e + 3)
+    moved = (np.array(own) + rng.integers(1, 4, len(truth))) % 4
+    return [*zip(seeds.tolist(), np.where(kept, own, moved).tolist(), strict=True)]
+
+
+def true_label_first_in_its_list(truth: Any, rng: np.random.Generator) -> Any:
+    drawn = oracle("SS").sample(truth, rng)
+    ordered = [sorted(row, key=lambda c, y=y: c != y) for row, y in zip(drawn, truth, strict=True)]
+    return [[CLASSES[code] for code in row] for row in ordered]
+
+
+def true_entry_in_more_digits(truth: Any, rng: np.random.Generator) -> Any:
+    drawn = np.round(rng.laplace(0, 2, (len(truth), 6)), 2)
+    drawn[np.arange(len(truth)), truth] = 1 + rng.laplace(0, 2, len(truth))
+    return drawn.tolist()
+
+
+@pytest.mark.parametrize(
+    ("protocol", "made"),
+    [
+        ("OLH", one_seed_of_a_label),
+        ("OLH", label_above_the_seed),
+        ("OLH", seed_that_is_the_label_modulo_six),
+        ("SS", true_label_first_in_its_list),
+        ("SHE", true_entry_in_more_digits),
+    ],
+)
+def test_what_the_protocol_does_not_read_of_a_report_is_looked_at(protocol: str, made: Any) -> None:
+    rng = np.random.default_rng(5)
+    truth = labels_of_people(4000, rng)
+    result = audited(protocol, truth, made(truth, rng))
+    assert result.decision == "do not publish"
+    assert result["mechanism.epsilon_lower"].value > 2
+
+
+@pytest.mark.parametrize(
+    "made", [lambda u: np.repeat(u[::2], 2, 0), lambda u: np.tile(u[:1000], (4, 1))]
+)
+def test_bits_that_reports_of_others_share_are_found(made: Any) -> None:
+    """Where pairs of rows, or four workers, have the same random numbers for all bits."""
+    rng = np.random.default_rng(6)
+    truth = labels_of_people(4000, rng)
+    chances = np.full((4000, 6), 1 / (1 + math.e))
+    chances[np.arange(4000), truth] = 0.5
+    result = audited("OUE", truth, (made(rng.random((4000, 6))) < chances).tolist())
+    assert result.decision == "do not publish"
+    assert next(c for c in result.checks if c.id == "shared-noise").verdict == "fail"
 
 
 def test_candidates_have_two_labels_and_no_row_twice() -> None:

@@ -11,7 +11,7 @@ from worlds import feature_table
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.datasets.declaration import remarks_on
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.audits import SYNTHETIC as AUDIT
 from ldpaudit.extras.kinds.mechanisms.with_features import DoubleRR
 from ldpaudit.extras.kinds.synthetic import audit as synthetic_memorisation
@@ -149,8 +149,9 @@ def test_honest_releases_are_accused_no_more_often_than_the_level_says() -> None
 def test_where_it_does_not_apply_it_says_why() -> None:
     released = release(rows=150, noise=0.05)
     claim = from_declaration(released.declaration, released.classes)
-    with pytest.raises(InsufficientDataError, match="at least 100 rows"):
-        AUDIT.run(AuditContext(released, claim, Plan(seed=1)))
+    few = AUDIT.run(AuditContext(released, claim, Plan(seed=1)))
+    assert "at least 100 rows" in few.notes[0].text
+    assert [one.id for one in few.estimates] == ["synthetic.kept_features"]
     plain = from_declaration(
         Declaration("randomized-response", {"lambda": 0.1}, "api"), released.classes
     )
@@ -193,3 +194,73 @@ def test_of_rows_that_belong_together_the_training_is_no_bound() -> None:
         assert {kinds[name] for name in trained} == {kind}
         assert kinds["synthetic.replaced_share"] == "certified"
         assert (SEEN in warned(finding)) == (kind == "certified")
+
+
+def whole(released: Release) -> ldpaudit.AuditResult:
+    """Audit a release as a table, with the true labels and features."""
+    classes = np.array(CLASSES)
+
+    def table(features: Any, labels: Any) -> pd.DataFrame:
+        frame = pd.DataFrame(features.numeric, columns=["a", "b", "c"])
+        return frame if labels is None else frame.assign(label=classes[labels])
+
+    assert released.declaration is not None
+    assert released.original is not None
+    claim = {"name": "double-rr", "classes": list(CLASSES), **released.declaration.parameters}
+    return ldpaudit.audit(
+        table(released.features, released.released),
+        pd.Series(classes[released.truth]),
+        claim,
+        original=table(released.original, None),
+        only=("assumptions", "mechanism", "power", "synthetic"),
+        rng=2,
+    )
+
+
+def judged(result: ldpaudit.AuditResult, name: str) -> Any:
+    return next(one for one in result.checks if one.id == name)
+
+
+def with_one_coin(made: Release, seed: int) -> Release:
+    """Release the true label where the features were kept, and a random one where not."""
+    rng = np.random.default_rng([seed, 9])
+    assert made.original is not None
+    assert made.truth is not None
+    kept = (made.features.numeric == made.original.numeric).all(axis=1)
+    others = rng.integers(0, 2, len(made))
+    return replace(made, released=ReleasedLabels(np.where(kept, made.truth, others)))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_one_coin_for_label_and_features_is_a_violation(seed: int) -> None:
+    """Whoever knows a person's features sees that they were kept, and reads the label."""
+    made = release(seed, rows=4000, noise=0.5)
+    assert whole(made).verdict != "fail"
+    found = whole(with_one_coin(made, seed))
+    assert (found.decision, judged(found, "claimed-epsilon").verdict) == ("do not publish", "fail")
+    assert "rows whose features were" in " ".join(note.text for note in found.notes)
+
+
+def test_features_that_were_kept_more_often_than_claimed_are_a_violation() -> None:
+    made = release(3, rows=3000, noise=0.1, claimed=0.5)
+    labels = DoubleRR(CLASSES, 0.5).sample(made.truth, made.truth, np.random.default_rng(1)).labels
+    found = whole(replace(made, released=ReleasedLabels(labels)))
+    kept = judged(found, "feature-noise")
+    assert (kept.verdict, found.decision) == ("fail", "do not publish")
+    assert "keep their true features" in found.next_steps[0]
+    assert judged(whole(release(3, rows=1500, noise=0.5)), "feature-noise").verdict == "pass"
+
+
+@pytest.mark.parametrize("values", [2, 50])
+def test_the_share_of_kept_features_is_tested_at_its_level(values: int) -> None:
+    """Where features have few values, synthetic ones equal the true ones by chance."""
+    draws, level, wrong = 200, 0.2, 0
+    for seed in range(draws):
+        rng = np.random.default_rng([seed, values])
+        original, made = rng.integers(0, values, (2, 400, 2)).astype(np.float32)
+        released = np.where(rng.random(400)[:, None] < 0.5, made, original)
+        found = synthetic_memorisation.kept_features(
+            feature_table(original), feature_table(released), 0.5, 0.95
+        )
+        wrong += found.value <= level
+    assert wrong <= binom.isf(1e-5, draws, level)
