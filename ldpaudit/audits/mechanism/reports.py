@@ -7,7 +7,7 @@ rows, and its surest guesses on the other half are counted as those of the proto
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -56,7 +56,8 @@ class ReportEvidence:
         learnt = REPORTS.of(alpha, "learnt") * ONE_HALF
         bounds = [epsilon_lower(self.protocol, REPORTS.of(alpha, "protocol"))]
         bounds += [epsilon_lower(counts, learnt) for counts in self.learnt]
-        return max(bounds, key=lambda bound: bound.epsilon)
+        strongest = max(bounds, key=lambda bound: bound.epsilon)
+        return replace(strongest, alpha=alpha)
 
 
 @remembered("epsilon.reports")
