@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ldpaudit.doors import Estimate, Finding, FloatArray, Note, Release
+from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
 from ldpaudit.extras.several.files import ReleasedFiles
 from ldpaudit.extras.several.person.answers import Answers
@@ -19,10 +20,12 @@ from ldpaudit.extras.several.person.estimators import MOST_PAIRS
 from ldpaudit.extras.several.person.noise_tests import (
     LARGEST,
     MOST_PEOPLE_PAIRED,
+    Line,
     agreement_share,
     fresh_p_value,
     least_changed,
     mixture_p_value,
+    noise_of_other_rows,
     remembered_mixture,
     remembered_share_lower,
     shared_noise,
@@ -32,6 +35,8 @@ from ldpaudit.result import Kind
 from ldpaudit.result.numbers import p_words
 from ldpaudit.result.stated import INDEPENDENT, PERSON_NOISE
 
+NOISE_ROWS: Final = Split({"same row": 0.9, "other rows": 1 - 0.9})
+"""Noise of two columns that goes together in one row, and in rows at any distance."""
 Looks = Literal["fresh", "remembered", "partly", "reused", "dependent", "unclear"]
 # Noise is called by what refutes the other kinds at this level; verdicts have their own.
 _CLEAR, _ODD_LEVEL, _FEWEST, _MOST_REMEMBERED = 0.005, 0.01, 30, 0.25
@@ -130,8 +135,15 @@ def _with_labels(answers: Answers, rng: np.random.Generator) -> _Compared:
         found = shared_noise(*some, same_labels=answers.same_labels)
         if found.p_value is None:
             return _Compared((), "hardly any two rows have the same true labels of two columns")
-        method = f"{_PAIRED}{found.tests} exact tests of pairs of columns, Bonferroni"
-        return _Compared([found.p_value], method, _BIRCH, (_SAME_CHANNEL,))
+        method = (
+            f"{_PAIRED}{found.tests} exact tests of pairs of columns, and of rows at all distances "
+            "of each other, in the same order and backwards; Bonferroni"
+        )
+        elsewhere = _of_other_rows(answers)
+        p_value = found.p_value / NOISE_ROWS["same row"]
+        if elsewhere is not None:
+            p_value = min(p_value, elsewhere / NOISE_ROWS["other rows"])
+        return _Compared([min(p_value, 1.0)], method, _BIRCH, (_SAME_CHANNEL,))
     channel = None if answers.joint is None else answers.joint.channel()
     if channel is None:
         return _Compared((), _TOO_LARGE)
@@ -141,6 +153,19 @@ def _with_labels(answers: Answers, rng: np.random.Generator) -> _Compared:
         "joint mechanism; binomial tails, Bonferroni"
     )
     return _Compared(p_values, method, "Hoeffding (1956), Theorem 4; Clopper & Pearson (1934)")
+
+
+def _of_other_rows(answers: Answers) -> float | None:
+    """Return the p-value of "no column's noise is that of another in other rows"."""
+    people, strata = answers.counted, answers.strata
+    lines = [
+        Line(answers.truth[people, place], answers.released[people, place], strata[people], people)
+        for place in range(answers.released.shape[1])
+    ]
+    pairs = list(combinations(range(len(lines)), 2))[:MOST_PAIRS]
+    same = answers.same_labels
+    found = [noise_of_other_rows(lines[a], lines[b], (same[a], same[b])) for a, b in pairs]
+    return _smallest(found)
 
 
 def _by_mixtures(answers: Answers) -> _Compared:
@@ -282,6 +307,7 @@ def _with_truth(answers: Answers) -> FoundNoise:
     fresh = test(pairs=answers.pairs, unchanged=True).p_value
     again = [test(pairs=answers.pairs, unchanged=False).p_value]
     again += [test for pair in answers.pairs for test in _by_place(answers, pair)]
+    again += [_elsewhere(answers, pair) for pair in answers.pairs]
     reused, share, alpha = _smallest(again), _share(answers), min(answers.alpha, _CLEAR)
     looks: Looks = "unclear"
     if reused is not None and reused <= alpha:
@@ -317,6 +343,18 @@ def _by_place(answers: Answers, pair: tuple[int, int]) -> Iterator[float | None]
     same = [answers.same_labels[place] for place in pair]
     for unchanged in (True, False) if len(rows) else ():
         yield shared_noise(truth, released, same_labels=same, unchanged=unchanged).p_value
+
+
+def _elsewhere(answers: Answers, pair: tuple[int, int]) -> float | None:
+    """Test the rows of two files at all distances, and backwards, that are of different people."""
+    lines = []
+    for place in pair:
+        people = answers.people((place,))
+        people = people[np.argsort(answers.rows[people, place], kind="stable")]
+        labels, outputs = answers.truth[people, place], answers.released[people, place]
+        lines.append(Line(labels, outputs, np.zeros(len(people), np.int64), people))
+    same = answers.same_labels
+    return noise_of_other_rows(lines[0], lines[1], (same[pair[0]], same[pair[1]]))
 
 
 def _share(answers: Answers) -> tuple[float, float, float] | None:

@@ -18,6 +18,7 @@ from typing import Final
 
 import numpy as np
 from scipy.optimize import linprog
+from scipy.signal import convolve, correlate
 from scipy.special import gammaln
 from scipy.stats import binom
 
@@ -30,6 +31,12 @@ from ldpaudit.release import label_table
 
 MOST_PEOPLE_PAIRED: Final = 200_000
 FEWEST: Final = 20  # fewer alike rows than this are not tested, and no group of them by itself
+# Rows of a file along which noise of other rows is looked for, and pairs that show it.
+LONGEST_LINE: Final = 1 << 17
+FEWEST_TOGETHER: Final = 50
+# Of all distances so many are tested exactly, from so many standard errors on.
+_LOOKED_AT: Final = 3
+_WORTH_A_TEST: Final = 4.0
 # The most entries of a mixture that is looked at; a linear program over them takes seconds.
 LARGEST: Final = 40_000
 
@@ -75,18 +82,127 @@ def shared_noise(
         if alike < FEWEST:
             continue
         most = max(most, alike)
-        codings = []
-        for c in (a, b):
-            labels, outputs = truth[rows, c], released[rows, c]
-            own = [high_outputs(kinds_of(labels[:, None], strata[rows]), outputs)]
-            if same_labels[c]:
-                own.append(outputs != labels)
-            elif (int(labels.max()) + 1) * (int(outputs.max()) + 1) <= (1 << 20):
-                own.append(changed_by_noise(labels, outputs))
-            codings.append(own)
+        codings = [
+            codings_of(truth[rows, c], released[rows, c], strata[rows], same_labels=same_labels[c])
+            for c in (a, b)
+        ]
         p_values += [paired_p_value(one, other, kinds) for one, other in product(*codings)]
     smallest = min(p_values, default=1.0) * len(p_values)
     return SharedNoise(min(smallest, 1.0) if p_values else None, len(p_values), most)
+
+
+def codings_of(
+    labels: IntArray, outputs: IntArray, strata: IndexArray, *, same_labels: bool
+) -> list[BoolArray]:
+    """Return what noise did to answers, coded in one or two ways, bool (n,) each."""
+    found = [high_outputs(kinds_of(labels[:, None], strata), outputs)]
+    if same_labels:
+        found.append(outputs != labels)
+    elif (int(labels.max()) + 1) * (int(outputs.max()) + 1) <= (1 << 20):
+        found.append(changed_by_noise(labels, outputs))
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One answer of each of several people, in the order of a file.
+
+    ``labels``, ``outputs``: codes, int32 (n,); ``strata``: codes of rows with one channel;
+    ``whose``: the person of each row, int64 (n,).
+    """
+
+    labels: IntArray
+    outputs: IntArray
+    strata: IndexArray
+    whose: IndexArray
+
+    def take(self, rows: IndexArray) -> "Line":
+        """Return some of the rows."""
+        return Line(self.labels[rows], self.outputs[rows], self.strata[rows], self.whose[rows])
+
+    def codings(self, *, same_labels: bool) -> list[BoolArray]:
+        """Return what noise did, as :func:`codings_of` codes it."""
+        return codings_of(self.labels, self.outputs, self.strata, same_labels=same_labels)
+
+    def residual(self, coding: BoolArray) -> FloatArray:
+        """Return a coding less its mean among alike rows, in standard deviations, float64 (n,)."""
+        kind = kinds_of(self.labels[:, None], self.strata)
+        sizes = np.maximum(np.bincount(kind), 1)
+        usual = (np.bincount(kind, coding) / sizes)[kind]
+        spread = np.sqrt(usual * (1 - usual))
+        return np.where(spread > 0, (coding - usual) / np.where(spread > 0, spread, 1.0), 0.0)
+
+
+def noise_of_other_rows(one: Line, other: Line, same_labels: tuple[bool, bool]) -> float | None:
+    """Return the p-value of "one answer's noise is not that of others in other rows".
+
+    At every distance between the rows of two answers, in the same order and in the opposite one:
+    random numbers may serve a second answer a row later, or backwards. The clearest of these are
+    tested exactly, and each p-value is multiplied by the number of all. None for too few rows.
+    """
+    one, other = (
+        line.take(np.arange(min(len(line.labels), LONGEST_LINE))) for line in (one, other)
+    )
+    if min(len(one.labels), len(other.labels)) < 2 * FEWEST_TOGETHER:
+        return None
+    found, tried = [1.0], 0
+    ways = list(
+        product(one.codings(same_labels=same_labels[0]), other.codings(same_labels=same_labels[1]))
+    )
+    for mine, others in ways:
+        residuals = one.residual(mine), other.residual(others)
+        for backwards in (False, True):
+            clear = _along(*residuals, backwards=backwards)
+            tried += len(clear)
+            for place in np.argsort(-np.abs(clear))[:_LOOKED_AT]:
+                if abs(clear[place]) < _WORTH_A_TEST:
+                    break
+                rows = _rows_at(int(place), one, other, backwards=backwards)
+                if rows is not None:
+                    found.append(_of_rows(one, other, (mine, others), rows))
+    return min(min(found) * tried, 1.0)
+
+
+def _along(one: FloatArray, other: FloatArray, *, backwards: bool) -> FloatArray:
+    """Return how clearly residuals go together at each place, in standard errors.
+
+    Places are those of :func:`scipy.signal.correlate`, or of ``convolve`` where one is reversed.
+    """
+    combined = convolve if backwards else correlate
+    sums = combined(one, other, mode="full", method="fft")
+    pairs = np.rint(convolve(np.ones(len(one)), np.ones(len(other)), mode="full", method="fft"))
+    clear = np.where(pairs >= FEWEST_TOGETHER, sums / np.sqrt(np.maximum(pairs, 1)), 0.0)
+    if not backwards:
+        clear[len(other) - 1] = 0.0  # Answers in one row are compared by themselves.
+    return np.asarray(clear)
+
+
+def _rows_at(
+    place: int, one: Line, other: Line, *, backwards: bool
+) -> tuple[IndexArray, IndexArray] | None:
+    """Return the rows of both that stand together at a place, of different people."""
+    mine = np.arange(len(one.labels))
+    others = place - mine if backwards else mine - place + len(other.labels) - 1
+    inside = (others >= 0) & (others < len(other.labels))
+    mine, others = mine[inside], others[inside]
+    people, partners = one.whose[mine], other.whose[others]
+    # Of two people who stand together twice one pair counts: their answers may be remembered.
+    ends = np.stack([np.minimum(people, partners), np.maximum(people, partners)], axis=1)
+    first = np.unique(ends, axis=0, return_index=True)[1]
+    first = first[people[first] != partners[first]]
+    return None if len(first) < FEWEST_TOGETHER else (mine[first], others[first])
+
+
+def _of_rows(
+    one: Line,
+    other: Line,
+    codings: tuple[BoolArray, BoolArray],
+    rows: tuple[IndexArray, IndexArray],
+) -> float:
+    mine, others = rows
+    labels = np.stack([one.labels[mine], other.labels[others]], axis=1)
+    strata = one.strata[mine] * (int(other.strata.max(initial=0)) + 1) + other.strata[others]
+    return paired_p_value(codings[0][mine], codings[1][others], kinds_of(labels, strata))
 
 
 def kinds_of(parts: IntArray, strata: IndexArray) -> IndexArray:

@@ -11,7 +11,7 @@ from extras.several.person.worlds import (
     shared_coin,
     shared_uniform,
 )
-from scipy.stats import fisher_exact
+from scipy.stats import binom, fisher_exact
 
 from ldpaudit.arrays import IndexArray
 from ldpaudit.extras.several.person.estimators import (
@@ -21,8 +21,10 @@ from ldpaudit.extras.several.person.estimators import (
     log_likelihoods,
 )
 from ldpaudit.extras.several.person.noise_tests import (
+    Line,
     fresh_p_value,
     least_changed,
+    noise_of_other_rows,
     paired_p_value,
     remembered_mixture,
     remembered_share_lower,
@@ -71,6 +73,57 @@ def test_remembered_and_reused_noise_is_found(same: bool, options: dict, found: 
     p_value = shared_noise(made.truth, made.released, **known).p_value or 0.0
     assert (p_value < 1e-9) == found
     assert found or p_value > 1e-4
+
+
+def line(labels: Any, outputs: Any, whose: Any = None) -> Line:
+    n = len(labels)
+    people = np.arange(n) if whose is None else whose
+    return Line(labels.astype(np.int32), outputs.astype(np.int32), np.zeros(n, np.int64), people)
+
+
+def of_other_rows(seed: int, moved: Any = None, n: int = 2_000) -> float:
+    """Return the p-value where the noise of a second answer is the first's, moved, or its own."""
+    rng = np.random.default_rng(seed)
+    labels, uniform = rng.integers(0, 2, (2, n)), rng.random(n)
+    others = rng.random(n) if moved is None else moved(uniform)
+    first = np.where(uniform < 0.3, 1 - labels[0], labels[0])
+    second = np.where(others < 0.3, 1 - labels[1], labels[1])
+    found = noise_of_other_rows(line(labels[0], first), line(labels[1], second), (True, True))
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "moved",
+    [
+        lambda u: np.roll(u, 1),
+        lambda u: np.roll(u, -700),
+        lambda u: u[::-1],
+        lambda u: np.roll(u[::-1], 40),
+        lambda u: 1 - np.roll(u, 3),
+    ],
+)
+def test_random_numbers_that_serve_other_rows_of_another_answer_are_found(moved: Any) -> None:
+    assert max(of_other_rows(seed, moved) for seed in range(3)) < 1e-6
+
+
+def test_noise_of_its_own_is_refuted_as_seldom_as_stated() -> None:
+    draws, level = 60, 0.2
+    wrong = sum(of_other_rows(seed, n=400) <= level for seed in range(draws))
+    assert wrong <= binom.isf(1e-5, draws, level)
+
+
+def test_remembered_answers_of_one_person_are_no_noise_of_other_rows() -> None:
+    """People leave: later rows of the second file are the same people's, a few places before."""
+    rng = np.random.default_rng(4)
+    labels = rng.integers(0, 2, 1_500)
+    released = np.where(rng.random(1_500) < 0.3, 1 - labels, labels)
+    left = np.delete(np.arange(1_500), [0, 1, 500])
+    every = line(labels, released)
+    fewer = line(labels[left], released[left], left)
+    found = noise_of_other_rows(every, fewer, (True, True))
+    assert found is not None
+    assert found > 0.01
 
 
 def test_one_pair_among_several_columns_is_found() -> None:
