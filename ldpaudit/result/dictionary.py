@@ -100,6 +100,7 @@ ESTIMATES: Final = {
     "aggregates.certain_share": "The share of people whose label the sums reveal outright.",
     "aggregates.expected_certain_share": "The same, as expected from the features.",
     "aggregates.epsilon_lower": "A lower bound of ε from the noise of the sums.",
+    "aggregates.noise_as_declared": "Whether each sum has noise of its own, as claimed (p-value).",
     "aggregates.noise_consistency": "Whether sums carry the declared noise (p-value).",
     "observational.epsilon": "ε by true against re-drawn labels, by a model.",
     "observational.epsilon_lower": "The strongest certified bound of it.",

@@ -40,6 +40,7 @@ SELECTED: Final = "assumptions.selected"
 
 CHANNEL_CONSISTENCY: Final = "mechanism.channel_consistency"
 MARGINAL_CONSISTENCY: Final = "mechanism.marginal_consistency"
+SUMS_CONSISTENCY: Final = "aggregates.noise_as_declared"
 DECLARED_EPSILON: Final = "mechanism.epsilon"
 SEEDS: Final = "seeds.p_value"
 

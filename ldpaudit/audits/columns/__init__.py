@@ -1,7 +1,8 @@
 """Columns of a release that should not be published: names of people, and what shows labels.
 
-What the best column, a row near by or the order of the rows shows is part of every audit, with or
-without true labels.
+In: a release, with or without true labels. Out: estimates and warnings of each column that numbers
+rows or names people, and of what single columns, representations of them, rows near by and the
+order of the rows show of labels.
 """
 
 from collections.abc import Iterator

@@ -47,6 +47,7 @@ from ldpaudit.result.stated import (
     ROW_ORDER,
     SEEDS,
     SHARED_NOISE_TEST,
+    SUMS_CONSISTENCY,
     TEXTS,
     TOLD,
     TRUTH_INSIDE,
@@ -250,6 +251,12 @@ _follow = _p_value(
             "the released labels agree with the claimed channel",
         ),
     )
+    | {
+        SUMS_CONSISTENCY: (
+            "the noise of the released sums was not drawn as is claimed",
+            "the noise of the released sums agrees with the claim",
+        )
+    }
 )
 
 

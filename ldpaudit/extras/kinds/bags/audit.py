@@ -10,7 +10,9 @@ from functools import partial
 from typing import Final
 
 import numpy as np
+from scipy.stats import binom
 
+from ldpaudit.arrays import BoolArray
 from ldpaudit.attacks.scoring import RowValues, between, row_measure
 from ldpaudit.audits.interface import Dependence, Part
 from ldpaudit.audits.scores import Scored, best_bound, score_estimate
@@ -26,11 +28,14 @@ from ldpaudit.doors import (
     clopper_pearson,
 )
 from ldpaudit.estimators.advantage import randomized_response_advantage
+from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
+from ldpaudit.estimators.whiteness import Order, RowNoise, white
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior, log_odds_shift
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import Bags
 from ldpaudit.result import Bound, Details, Unit
+from ldpaudit.result.stated import SUMS_CONSISTENCY
 
 AUDIT_ID: Final = "aggregates"
 LOWER: Final = "aggregates.epsilon_lower"
@@ -57,6 +62,8 @@ _CHOSEN: Final = (
     "{possible}"
 )
 _LARGEST: Final = 40.0
+# A sum is moved from half of a label on, which rounding changes by less than this.
+_MOVED, _SLACK = 0.5, 0.1
 _BAGS: Final = "bags were formed and released independently of each other"
 _SAME_NOISE: Final = "each bag's sum gets independent noise from one distribution"
 _ROUNDING: Final = 1e-6
@@ -318,6 +325,46 @@ def _noise_parts(context: AuditContext, claim: BagSums) -> Iterator[Part]:
         "declared one (Kolmogorov–Smirnov; for whole numbers conservative)",
         assumptions=(_SAME_NOISE,),
     )
+    yield Estimate.upper_bound(
+        SUMS_CONSISTENCY,
+        "Noise of the sums drawn as declared (p-value)",
+        max(as_declared(context.bags, context.truth, claim), SMALLEST_P_VALUE),
+        confidence,
+        n=len(every),
+        unit="p-value",
+        method="p-value: how often the noise moves a sum up or down by half or more, in bags with "
+        "labels of one class and of both (binomial, whatever was clipped to the bag's size), and "
+        "whether it follows from that of other bags in the file (bets); Bonferroni",
+        assumptions=(f"{_SAME_NOISE}; it may have been clipped to the bag's size",),
+        reference="Clopper & Pearson (1934); Shafer & Vovk (2019)",
+    )
+
+
+def as_declared(bags: Bags, truth: IntArray, claim: BagSums) -> float:
+    """Return the p-value of noise drawn as declared, for each bag by itself."""
+    sizes, true = np.bincount(bags.members), np.bincount(bags.members, weights=truth)
+    noise = bags.released - true
+    strata = np.unique(np.stack([sizes, true], axis=1), axis=0, return_inverse=True)[1].ravel()
+    raised = RowNoise((noise > _ROUNDING).astype(np.float64), strata.astype(np.int64))
+    order = Order("the file", np.arange(len(noise)))
+    shared = min((one.p_value for one in white(raised, [order], [])), default=1.0)
+    up = (true < sizes) & (true == 0), (true < sizes) & (true > 0)
+    down = (true > 0) & (true == sizes), (true < sizes) & (true > 0)
+    # Sums may have been rounded: chances are those of a little more, and of a little less, noise.
+    cdf = claim.noise_cdf(np.array([_MOVED - _SLACK, _MOVED + _SLACK]))
+    below = claim.noise_cdf(np.array([_SLACK - _MOVED, -_MOVED - _SLACK]))
+    found = [
+        *(_moved(noise[some] >= _MOVED, float(1 - cdf[1]), float(1 - cdf[0])) for some in up),
+        *(_moved(noise[some] <= -_MOVED, float(below[1]), float(below[0])) for some in down),
+    ]
+    return min(1.0, 2 * min(shared, len(found) * min(found)))
+
+
+def _moved(moved: BoolArray, least: float, most: float) -> float:
+    """Return the two-sided p-value of so many moved sums, of a chance from least to most."""
+    count, n = int(moved.sum()), len(moved)
+    tails = binom.cdf(count, n, least), binom.sf(count - 1, n, most)
+    return float(min(1.0, 2 * min(tails)))
 
 
 def bags_dependence(context: AuditContext) -> Dependence:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from audits.found import check, curve, words
+from scipy.stats import binom
 
 import ldpaudit
 from ldpaudit.attacks.scoring import RowValues
@@ -18,6 +19,7 @@ from ldpaudit.audits.scores import Scored
 from ldpaudit.errors import InputError
 from ldpaudit.estimators.advantage import randomized_response_advantage
 from ldpaudit.extras.kinds.bags.audit import (
+    as_declared,
     attack_parts,
     bag_bound,
     equivalent_epsilon,
@@ -125,6 +127,53 @@ def test_the_equivalent_randomized_response():
     assert equivalent_epsilon(priors, gain) == pytest.approx(1.7, abs=1e-6)
     assert equivalent_epsilon(priors, 0.0) == 0
     assert equivalent_epsilon(priors, 0.6) == float("inf")
+
+
+def sums(seed, noise="geometric", bags=600, size=3, rate=0.3):
+    """Return bags, their true labels, and noise drawn as a claim of ε = 1 says."""
+    rng, made = np.random.default_rng([seed, 5]), claim(noise, 1.0, "sum")
+    truth = (rng.random(bags * size) < rate).astype(np.int32)
+    members = np.repeat(np.arange(bags), size)
+    true = np.bincount(members, weights=truth)
+    return members, truth, made.release(truth, members, rng)[::size] - true, made
+
+
+@pytest.mark.parametrize("noise", ["geometric", "laplace"])
+@pytest.mark.parametrize("after", [None, "clipped", "rounded"])
+def test_noise_of_sums_that_is_drawn_as_declared_is_accused_as_seldom_as_stated(noise, after):
+    draws, level, wrong = 60, 0.2, 0
+    for seed in range(draws):
+        members, truth, drawn, made = sums(seed, noise)
+        true, size = np.bincount(members, weights=truth), 3
+        released = true + drawn
+        released = np.clip(released, 0, size) if after == "clipped" else released
+        released = np.round(released, 1) if after == "rounded" else released
+        wrong += as_declared(Bags(members, released), truth, made) <= level
+    assert wrong <= binom.isf(1e-5, draws, level)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        lambda drawn, pure: np.where(pure, 0.0, drawn),
+        lambda drawn, _: np.repeat(drawn[:1], len(drawn)),
+        lambda drawn, _: np.repeat(drawn[::2], 2) * np.resize([1, -1], len(drawn)),
+        lambda drawn, _: np.repeat(drawn[::2], 2),
+        lambda drawn, _: np.rint(0.4 * drawn),
+    ],
+)
+def test_noise_of_sums_that_is_not_as_declared_is_seen(fault):
+    members, truth, drawn, made = sums(1, bags=2000)
+    true = np.bincount(members, weights=truth)
+    released = true + fault(drawn, (true == 0) | (true == 3))
+    assert as_declared(Bags(members, released), truth, made) < 1e-4
+    frame = pd.DataFrame({"x": np.arange(6000) % 5, "ward": members, "label": released[members]})
+    found = ldpaudit.audit(frame, np.array(CLASSES)[truth], made, only=("mechanism", "aggregates"))
+    channel = next(one for one in found.checks if one.id == "claimed-channel")
+    assert (channel.verdict, channel.reason.split(" was ")[0]) == (
+        "fail",
+        "the noise of the released sums",
+    )
 
 
 def test_clipped_sums_are_not_accused():
