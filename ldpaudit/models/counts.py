@@ -44,7 +44,7 @@ def _most_likely(counts: FloatArray, transition: FloatArray) -> FloatArray:
     start = np.log(np.maximum(inverted, 0.1 / k))
 
     def objective(logits: FloatArray) -> tuple[float, FloatArray]:
-        p = softmax(logits)
+        p = np.maximum(softmax(logits), 1e-300)
         evidence = np.maximum(p @ transition, 1e-300)
         slope = transition @ (counts / evidence) + 1.0 / (k * p)
         value = counts @ np.log(evidence) + np.log(p).sum() / k
