@@ -72,6 +72,7 @@ from ldpaudit.extras.release.privatize.remembered import RememberedAnswers
 from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
+from ldpaudit.options import FileOptions
 from ldpaudit.receipt.commitment import PrivatePrior, Secret, Statement
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
@@ -284,8 +285,10 @@ def _holds_key(path: Path) -> bool:
 
 
 def check_columns(options: DataOptions, roles: dict[str, str], source: TableSource) -> None:
-    """Refuse a column that the data lack (InputError): of ``roles``, or to drop or to keep."""
-    named = [(name, "to drop") for name in options.drop] + [(n, "to keep") for n in options.keep]
+    """Refuse a column that the data lack (InputError): of ``roles``, or one that options name."""
+    text = options.text if isinstance(options, FileOptions) else ()
+    asked = {"to drop": options.drop, "to keep": options.keep, "to read as text": text}
+    named = [(name, role) for role, names in asked.items() for name in names]
     for name, role in (*roles.items(), *named):
         if name not in source.names:
             raise missing_column(name, role, source.names)
