@@ -63,16 +63,21 @@ class KeyFileError(InputError):
 Marginals = Callable[[Declaration], Sequence[Declaration]]
 
 
+def declares(table: TableSource, names: Collection[str]) -> bool:
+    """Return whether a table declares what released some of these columns."""
+    declared: Collection[str] = ()
+    if table.declaration is not None:
+        with suppress(InputError):  # What is broken is its reader's to say.
+            declared = parse_declaration(table.declaration).names
+    return not {*declared}.isdisjoint(names)
+
+
 def check_true_labels(table: TableSource, names: Collection[str], what: str) -> None:
     """Check that a table does not declare columns to be released: their labels are noisy.
 
     ``what`` the table is, for the message (InputError).
     """
-    declared: Collection[str] = ()
-    if table.declaration is not None:
-        with suppress(InputError):  # What is broken is its reader's to say.
-            declared = parse_declaration(table.declaration).names
-    if not {*declared}.isdisjoint(names):
+    if declares(table, names):
         raise InputError(
             f"{what} is a release: it declares what made its labels, so they are noisy. Give the "
             "true ones."

@@ -149,6 +149,8 @@ class Release:
         release that was not read.
     holds_truth : bool
         Whether the table that was read holds the true labels, too.
+    truth_released : bool
+        Whether the true labels were read from a release: this one, or one that declares its noise.
     keys : tuple of float64 arrays of shape (n,)
         The ranks of the values of columns that are no features, such as ids and groups.
     left_out : int
@@ -189,6 +191,7 @@ class Release:
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
     holds_truth: bool = False
+    truth_released: bool = False
     keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     unread: int = 0
