@@ -38,6 +38,7 @@ from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
+from ldpaudit.release.declaration import AMOUNTS, amounts_differ
 from ldpaudit.work.documents import parse_json
 
 # The mechanism that has a channel for each value of a public column.
@@ -339,11 +340,20 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
     if of_file is None or given is None:
         return of_file or given
     ours, theirs = of_file.parameters, given.parameters
-    if of_file.name != given.name:
+    if given.named and of_file.name != given.name:
         raise claims_differ("mechanism")
-    if not all(_same(ours[key], theirs[key]) for key in ours.keys() & theirs.keys()):
-        raise claims_differ("mechanism's parameters")
-    return replace(of_file, parameters={**theirs, **ours})
+    for key in ours.keys() & theirs.keys():
+        if not _same(ours[key], theirs[key]):
+            raise _parameters_differ(key, ours[key], theirs[key])
+    added = tuple(key for key in theirs if key not in ours)
+    return replace(of_file, parameters={**theirs, **ours}, added=added)
+
+
+def _parameters_differ(key: str, ours: Any, theirs: Any) -> InputError:
+    """Return the error of a parameter that a file and the options state differently."""
+    if key in AMOUNTS and all(isinstance(one, int | float) for one in (ours, theirs)):
+        return amounts_differ(*(f"{AMOUNTS[key]} = {one:.6g}" for one in (ours, theirs)))
+    return claims_differ("mechanism's parameters")
 
 
 def claims_differ(what: str) -> InputError:

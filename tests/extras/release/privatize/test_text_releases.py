@@ -124,8 +124,10 @@ def test_a_declaration_beside_a_file(tmp_path):
     assert read_release(path).release.declaration is not None
     result = ldpaudit.audit(path, only=["mechanism"])
     assert result.mechanism.epsilon == pytest.approx(1.0)
-    with pytest.raises(InputError, match="one mechanism's parameters and the options another"):
+    with pytest.raises(InputError, match="declares ε = 1, and the options say ε = 2; leave"):
         ldpaudit.audit(path, mechanism="rr", epsilon=2)
+    with pytest.raises(InputError, match="one mechanism's parameters and the options another"):
+        ldpaudit.audit(path, mechanism={"name": "rr", "classes": ["a", "c"]})
     with pytest.raises(InputError, match="none of the private"):
         read_release(path, label="x")
     for content, word in (
