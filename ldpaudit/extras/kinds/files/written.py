@@ -303,6 +303,13 @@ def written_places(target: Path) -> tuple[Path, ...]:
     return (target, sidecar(target)) if _has_sidecar(target) else (target,)
 
 
+def unnamed_format(target: Path) -> str:
+    """Return in which format a file is written, where its name does not say it; else ""."""
+    name = target.name.lower()
+    known = is_text(target) or name.endswith((*PARQUET, *ARROW)) or _writer_of(name) is not None
+    return "" if known else "as Parquet, since the ending of its name is of no other format"
+
+
 def write_declaration(
     files: WholeFiles, target: Path, schema: pa.Schema, *, private: bool = False
 ) -> None:

@@ -36,6 +36,7 @@ from ldpaudit.extras.kinds.files.written import (
     check_format,
     check_holds,
     is_csv,
+    unnamed_format,
     write_declaration,
     written_places,
 )
@@ -167,7 +168,9 @@ class PrivatizeSummary(Told):
         if request.experimental:
             yield "An experiment: its draws can be repeated, so it protects nobody."
         yield from (("warning", warning) for warning in self.warnings)
-        yield from (("written", str(place)) for place in written_places(request.output))
+        own = unnamed_format(request.output)
+        for place in written_places(request.output):
+            yield "written", f"{place} ({own})" if own else str(place)
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
         places = () if request.secret is None else written_places(request.secret)
@@ -181,7 +184,8 @@ class PrivatizeSummary(Told):
             ("secret", request.secret, f"({kept}, readable by you only)"),
         ):
             if path is not None:
-                yield word, f"{path} {what}"
+                own = "" if word == "remembered" else unnamed_format(path)
+                yield word, f"{path} {what}" if not own else f"{path} {what}, {own}"
         for path in beside:
             yield "key", f"{path} (of the noise: keep it beside the true labels, never publish it)"
 
