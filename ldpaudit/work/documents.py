@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, decimal_point
 from ldpaudit.work.limits import DIGITS, DOCUMENT_BYTES, DOCUMENT_VALUES, NESTING, POLICY_BYTES
 
 Form = TypeVar("Form")
@@ -110,6 +110,17 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         raise _too_deep(what) from None
     _check_values(value, what)
     return value
+
+
+def wrong_in_toml(error: ValueError, text: str) -> tuple[str, int | None]:
+    """Return what is wrong with a TOML document, as the end of a sentence, and in which line."""
+    found = re.search(r" \(at line (\d+), column \d+\)", str(error))
+    if found is None:
+        return f"{error}.", None
+    line = int(found[1])
+    comma = re.search(r"=\s*-?\d+,\d+\s*(#.*)?$", text.split("\n")[line - 1])
+    end = decimal_point(comma[0]) if comma else "."
+    return f"{str(error).replace(found[0], '')}{end}", line
 
 
 def _check_size(size: int, most: int, what: str) -> None:

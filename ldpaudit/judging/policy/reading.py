@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,10 +10,10 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
+from ldpaudit.errors import InputError, PolicyError, decimal_point, did_you_mean, quoted
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
-from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
+from ldpaudit.work.documents import parse_toml, read_document, why_unreadable, wrong_in_toml
 from ldpaudit.work.limits import POLICY_BYTES
 
 Place = tuple[str | int, ...]
@@ -70,10 +69,8 @@ def parse_policy(text: str, name: str = "") -> Policy:
     except InputError as error:
         raise wrong(str(error)) from None
     except ValueError as error:
-        found = re.search(r" \(at line (\d+), column \d+\)", str(error))
-        words = str(error).replace(found[0], "") if found else str(error)
-        line = int(found[1]) if found else None
-        raise wrong(f"The policy is not valid TOML: {words}.", line=line) from None
+        words, line = wrong_in_toml(error, text)
+        raise wrong(f"The policy is not valid TOML: {words}", line=line) from None
     if "schema" not in stated:
         raise wrong("The policy must state its version: 'schema = 1'.")
     for own in OWN:
@@ -141,12 +138,14 @@ def _first_error(error: ValidationError) -> tuple[Place, str]:
         words = f"must{words.removeprefix('Input should')}{_instead(first)}"
     elif not words.startswith(("must", "is")):
         words = f"is not valid: {words}"
-    return place, f"The policy's '{name}' {words}."
+    return place, f"The policy's '{name}' {words}{'' if words.endswith(('.', '?')) else '.'}"
 
 
 def _instead(error: Mapping[str, Any]) -> str:
-    """Return what a policy states instead of a number in range; a percentage as a share."""
+    """Return what a policy states in place of a number, or of one in range, and what it meant."""
     value, most = error["input"], error.get("ctx", {}).get("lt", error.get("ctx", {}).get("le"))
+    if isinstance(value, str) and error["type"].startswith("float_"):
+        return decimal_point(value, "")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     return f": {value / 100:g}, not {value:g}" if most == 1 < value < 100 else f", not {value:g}"

@@ -329,6 +329,11 @@ def test_half_a_file_is_no_point(data, tmp_path):
 
 
 def test_values_and_ranges_run_from_the_least_noise_to_the_most():
+    for parameter, text in (("epsilon", "0,5"), ("lambda", "0,5"), ("epsilon", "0,5:1,5:3")):
+        with pytest.raises(InputError, match=r"write a decimal point: 0\.5\.$"):
+            parse_grid(parameter, text)
+    with pytest.raises(InputError, match=r"above 0 and finite\.$"):
+        parse_grid("epsilon", "0,1,2")
     assert parse_grid("lambda", "0.3,0.1,0.1").values == (0.1, 0.3)
     assert parse_grid("lambda", "0.05:0.4:8").values == (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
     assert parse_grid("epsilon", "1:3:3").values == (3.0, 2.0, 1.0)

@@ -101,6 +101,9 @@ def world(tmp_path_factory):
 CASES = {
     "epsilon 0": (f"{RR} --epsilon 0", "above 0"),
     "epsilon negative": (f"{RR} --epsilon -1", "above 0"),
+    "a comma": (f"{RR} --epsilon 0,5", "write a decimal point: 0.5."),
+    "a comma of a column": ("--label label:rr:epsilon=0,5", "write a decimal point: 0.5."),
+    "a comma of a range": ("--label weeks:laplace:epsilon=1:labels=0:9,5", "point: 9.5."),
     "epsilon infinite": (f"{RR} --epsilon inf", "finite"),
     "epsilon nan": (f"{RR} --epsilon nan", "number"),
     "epsilon beyond floats": (f"{RR} --epsilon 800", "from 1e-06 to 50"),
