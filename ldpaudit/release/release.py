@@ -149,8 +149,6 @@ class Release:
         release that was not read.
     holds_truth : bool
         Whether the table that was read holds the true labels, too.
-    truth_released : bool
-        Whether the true labels were read from a release: this one, or one that declares its noise.
     keys : tuple of float64 arrays of shape (n,)
         The ranks of the values of columns that are no features, such as ids and groups.
     left_out : int
@@ -168,6 +166,8 @@ class Release:
     before : frozenset of int
         The places among the arrays of ``features`` (numeric ones first; then those of ``keys``) of
         columns that are known to be from before the noise.
+    truth_released : bool
+        Whether the true labels were read from a release: this one, or one that declares its noise.
     """
 
     features: FeatureTable
@@ -191,7 +191,6 @@ class Release:
     groups: IndexArray | None = None
     columns: tuple[ColumnSurvey, ...] = ()
     holds_truth: bool = False
-    truth_released: bool = False
     keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     unread: int = 0
@@ -200,6 +199,7 @@ class Release:
     strata: Strata | None = None
     declared: DeclaredColumns | None = None
     before: frozenset[int] = frozenset()
+    truth_released: bool = False
 
     def __post_init__(self) -> None:
         n = len(self.released)

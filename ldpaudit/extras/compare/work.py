@@ -37,7 +37,6 @@ from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.groups import read_slices
 from ldpaudit.datasets.labels import canonical
-from ldpaudit.datasets.names import called
 from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
 from ldpaudit.doors import (
     AuditResult,
@@ -310,10 +309,10 @@ def _other_column(request: CompareRequest, first: Input, other: Input) -> str:
     if not any(a.release.label in _names(b) - b.private for a, b in pairs):
         return ""
     one, two = (
-        called(item.release.label, open_table(item.source, request).names)
+        open_table(item.source, request).names.index(item.release.label) + 1
         for item in (first, other)
     )
-    return f"the private column ({two} instead of {one})"
+    return f"the private column (column {two} instead of column {one})"
 
 
 def _traits(item: Input) -> Traits:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from ldpaudit.datasets.companions import comparable_ids, open_truth
 from ldpaudit.datasets.domains import read_numbers
-from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
+from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import open_source
@@ -424,7 +424,7 @@ def _released(column: pa.ChunkedArray, drawn: Drawn, *, from_text: bool) -> tupl
 def _empty(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     """Return which cells are missing, or blank."""
     blank = column.is_null(nan_is_null=True)
-    if is_any(column.type, *TEXTS):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         blank = pc.or_(blank, pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(column)), 0))
     return np.asarray(pc.fill_null(blank, fill_value=True).to_numpy(), dtype=np.bool_)
 

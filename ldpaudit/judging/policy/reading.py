@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from ldpaudit.errors import InputError, PolicyError, decimal_point, did_you_mean, quoted
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
-from ldpaudit.work.documents import parse_toml, read_document, why_unreadable, wrong_in_toml
+from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.work.limits import POLICY_BYTES
 
 Place = tuple[str | int, ...]
@@ -69,8 +70,10 @@ def parse_policy(text: str, name: str = "") -> Policy:
     except InputError as error:
         raise wrong(str(error)) from None
     except ValueError as error:
-        words, line = wrong_in_toml(error, text)
-        raise wrong(f"The policy is not valid TOML: {words}", line=line) from None
+        found = re.search(r" \(at line (\d+), column \d+\)", str(error))
+        words = str(error).replace(found[0], "") if found else str(error)
+        line = int(found[1]) if found else None
+        raise wrong(f"The policy is not valid TOML: {words}.", line=line) from None
     if "schema" not in stated:
         raise wrong("The policy must state its version: 'schema = 1'.")
     for own in OWN:

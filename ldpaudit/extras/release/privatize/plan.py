@@ -30,7 +30,7 @@ from ldpaudit.options import (
 )
 from ldpaudit.options.labels import KEYS
 from ldpaudit.plugins import NOT_HERE
-from ldpaudit.work.documents import parse_toml, read_document, why_unreadable, wrong_in_toml
+from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.work.limits import POLICY_BYTES
 
 # Options that hold for each of several columns that does not state its own.
@@ -410,18 +410,15 @@ def read_plan(source: str | os.PathLike[str] | Mapping[str, Any]) -> Plan:
             f"A plan must be a TOML file or a mapping. Got {type(source).__name__} instead.",
         )
         path = Path(source)
-        folder, name, text = path.parent, quoted(path.name or str(path)), ""
+        folder, name = path.parent, quoted(path.name or str(path))
         try:
-            text = read_document(path, POLICY_BYTES)
-            stated = parse_toml(text, "A plan")
+            stated = parse_toml(read_document(path, POLICY_BYTES), "A plan")
         except InputError:
             raise
         except (OSError, UnicodeError) as error:
             raise InputError(f"The plan {name} cannot be read: {why_unreadable(error)}.") from None
         except ValueError as error:
-            words, line = wrong_in_toml(error, text)
-            where = "" if line is None else f", line {line},"
-            raise InputError(f"The plan {name}{where} is not TOML: {words}") from None
+            raise InputError(f"The plan {name} is not TOML: {error}.") from None
     _check_keys(stated, ("labels", "joint"), "The plan")
     tables: Any = stated.get("labels")
     refuse(

@@ -36,7 +36,6 @@ from ldpaudit.extras.kinds.files.written import (
     check_format,
     check_holds,
     is_csv,
-    unnamed_format,
     write_declaration,
     written_places,
 )
@@ -73,7 +72,6 @@ from ldpaudit.extras.release.privatize.remembered import RememberedAnswers
 from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequest
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
-from ldpaudit.options import FileOptions
 from ldpaudit.receipt.commitment import PrivatePrior, Secret, Statement
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
@@ -168,7 +166,7 @@ class PrivatizeSummary(Told):
         if request.experimental:
             yield "An experiment: its draws can be repeated, so it protects nobody."
         yield from (("warning", warning) for warning in self.warnings)
-        own = unnamed_format(request.output)
+        own = TableFile.unnamed_format(request.output)
         for place in written_places(request.output):
             yield "written", f"{place} ({own})" if own else str(place)
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
@@ -184,7 +182,7 @@ class PrivatizeSummary(Told):
             ("secret", request.secret, f"({kept}, readable by you only)"),
         ):
             if path is not None:
-                own = "" if word == "remembered" else unnamed_format(path)
+                own = "" if word == "remembered" else TableFile.unnamed_format(path)
                 yield word, f"{path} {what}" if not own else f"{path} {what}, {own}"
         for path in beside:
             yield "key", f"{path} (of the noise: keep it beside the true labels, never publish it)"
@@ -290,8 +288,7 @@ def _holds_key(path: Path) -> bool:
 
 def check_columns(options: DataOptions, roles: dict[str, str], source: TableSource) -> None:
     """Refuse a column that the data lack (InputError): of ``roles``, or one that options name."""
-    text = options.text if isinstance(options, FileOptions) else ()
-    asked = {"to drop": options.drop, "to keep": options.keep, "to read as text": text}
+    asked = {"to drop": options.drop, "to keep": options.keep}
     named = [(name, role) for role, names in asked.items() for name in names]
     for name, role in (*roles.items(), *named):
         if name not in source.names:
@@ -304,7 +301,8 @@ def _check_roles(stated: StatedRelease, source: TableSource) -> None:
     What one column is, another may not be: a private column is never a feature.
     """
     request, private = stated.columns[0], [one.label for one in stated.columns]
-    check_columns(request, dict.fromkeys(private, "label"), source)
+    roles = dict.fromkeys(request.text, "to read as text") | dict.fromkeys(private, "label")
+    check_columns(request, roles, source)
     for option, names in (("--drop", request.drop), ("--keep", request.keep)):
         refuse({*names} & {*private}, f"{option} must name other columns than the private ones.")
     if request.id_column is not None:
