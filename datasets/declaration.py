@@ -38,6 +38,7 @@ from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
+from ldpaudit.release.declaration import AMOUNTS, amounts_differ
 from ldpaudit.work.documents import parse_json
 
 # The mechanism that has a channel for each value of a public column.
@@ -63,16 +64,21 @@ class KeyFileError(InputError):
 Marginals = Callable[[Declaration], Sequence[Declaration]]
 
 
+def declares(table: TableSource, names: Collection[str]) -> bool:
+    """Return whether a table declares what released some of these columns."""
+    declared: Collection[str] = ()
+    if table.declaration is not None:
+        with suppress(InputError):  # What is broken is its reader's to say.
+            declared = parse_declaration(table.declaration).names
+    return not {*declared}.isdisjoint(names)
+
+
 def check_true_labels(table: TableSource, names: Collection[str], what: str) -> None:
     """Check that a table does not declare columns to be released: their labels are noisy.
 
     ``what`` the table is, for the message (InputError).
     """
-    declared: Collection[str] = ()
-    if table.declaration is not None:
-        with suppress(InputError):  # What is broken is its reader's to say.
-            declared = parse_declaration(table.declaration).names
-    if not {*declared}.isdisjoint(names):
+    if declares(table, names):
         raise InputError(
             f"{what} is a release: it declares what made its labels, so they are noisy. Give the "
             "true ones."
@@ -334,11 +340,20 @@ def agreed(of_file: Declaration | None, given: Declaration | None) -> Declaratio
     if of_file is None or given is None:
         return of_file or given
     ours, theirs = of_file.parameters, given.parameters
-    if of_file.name != given.name:
+    if given.named and of_file.name != given.name:
         raise claims_differ("mechanism")
-    if not all(_same(ours[key], theirs[key]) for key in ours.keys() & theirs.keys()):
-        raise claims_differ("mechanism's parameters")
-    return replace(of_file, parameters={**theirs, **ours})
+    for key in ours.keys() & theirs.keys():
+        if not _same(ours[key], theirs[key]):
+            raise _parameters_differ(key, ours[key], theirs[key])
+    added = tuple(key for key in theirs if key not in ours)
+    return replace(of_file, parameters={**theirs, **ours}, added=added)
+
+
+def _parameters_differ(key: str, ours: Any, theirs: Any) -> InputError:
+    """Return the error of a parameter that a file and the options state differently."""
+    if key in AMOUNTS and all(isinstance(one, int | float) for one in (ours, theirs)):
+        return amounts_differ(*(f"{AMOUNTS[key]} = {one:.6g}" for one in (ours, theirs)))
+    return claims_differ("mechanism's parameters")
 
 
 def claims_differ(what: str) -> InputError:

@@ -7,6 +7,7 @@
 
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,19 @@ _MOST_NAMES: Final = 8
 _MISSING: Final = frozenset(
     ("na", "nan", "n/a", "null", "none", "nil", "missing", "unknown", "k.a.", "inf")
 )
+
+# The options that name one column each time, by the role that they give it.
+_REPEATED: Final = {
+    "label": "--label",
+    "true label": "--truth-column",
+    "to drop": "--drop",
+    "to keep": "--keep",
+    "to use as a feature": "--features",
+    "to read as text": "--text",
+    "to slice by": "--slice",
+    "to take as before the noise": "--before",
+    "to declare as before the noise": "--before",
+}
 
 
 class Header(tuple[str, ...]):
@@ -97,8 +111,8 @@ def missing_column(
         kind = type(name).__name__
         return InputError(f"The {role} column must be named by a text, as '5'. Got {kind} instead.")
     close, parts = nearest(name, candidates), [part.strip() for part in name.split(",")]
-    if len(parts) > 1 and {*parts} <= {*candidates}:
-        each = " ".join(f"--label {part}" for part in parts)
+    if typed and role in _REPEATED and len(parts) > 1 and {*parts} <= {*candidates}:
+        each = " ".join(f"{_REPEATED[role]} {shlex.quote(part)}" for part in parts)
         return InputError(f"There is no column {quoted(name)}; name each by itself: {each}.")
     # Perhaps they are no names at all, but the first row.
     if len(candidates) == 1 and re.search("[,;\t|]", candidates[0]):

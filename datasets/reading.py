@@ -35,6 +35,7 @@ from ldpaudit.datasets.declaration import (
     Marginals,
     agreed,
     claim_about,
+    declares,
     parse_declaration,
     remarks_on,
 )
@@ -292,6 +293,7 @@ def read_release(
             columns=read.columns,
             keys=tuple(ranks(column) for column in cells.keys.values()),
             holds_truth=holds_truth,
+            truth_released=_is_release(known, table),
             left_out=len(cells.left_out),
             unread=table.unread,
             groups=read_groups(cells.special, group, roles.identifier),
@@ -482,6 +484,14 @@ def _known(
         return None
     own = true_labels(cells.of(roles.truth), numeric=numeric, from_text=text)
     return Truth(own, roles.truth)
+
+
+def _is_release(known: Truth | None, table: TableSource) -> bool:
+    """Return whether true labels come from the release itself, or from another one."""
+    if known is None or known.table is None:
+        return False
+    same = known.table.location is not None and known.table.location == table.location
+    return same or declares(known.table, [known.column or ""])
 
 
 def _check_in_order(

@@ -38,7 +38,8 @@ def _from_options(claim: ClaimOptions, files: FileOptions) -> Declaration | None
     stated_labels = _stated_labels(mechanism, labels)
     options = MechanismOptions(epsilon=claim.epsilon, noise=claim.noise, **stated_labels)
     if mechanism is None:
-        return Declaration(DEFAULT, options.stated(), "options") if options.stated() else None
+        usual = Declaration(DEFAULT, options.stated(), "options", named=False)
+        return usual if usual.parameters else None
     name = full_name(mechanism)
     if mechanism == EXPLICIT:
         raise InputError(f"--mechanism {EXPLICIT} needs its matrix: --channel FILE.")

@@ -5,6 +5,7 @@
 # path, and a column's name only to correct a misspelt one, where it cannot be a cell. The command
 # line turns each into one line and exit status 2.
 
+import re
 from collections.abc import Iterable
 
 # Characters of a name that a message shows.
@@ -78,3 +79,9 @@ def did_you_mean(name: str, candidates: Iterable[str], otherwise: str = ".") -> 
     """Return the end of a sentence: ``"; did you mean 'NAME'?"``, or ``otherwise``."""
     near = nearest(name, candidates)
     return otherwise if near is None else f"; did you mean {quoted(near)}?"
+
+
+def decimal_point(text: str, otherwise: str = ".") -> str:
+    """Return the end of a sentence about what is no number: how a decimal comma is written."""
+    found = re.search(r"(?<![\d.,])-?\d+,\d+(?![\d.,])", text)
+    return f"; write a decimal point: {found[0].replace(',', '.')}." if found else otherwise

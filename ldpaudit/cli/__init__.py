@@ -22,7 +22,7 @@ from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
 from ldpaudit.cli.process import CHILD, quiet_libraries, status_under_limit, steady_streams
 from ldpaudit.commands.registered import each, lacked, of_others
-from ldpaudit.errors import did_you_mean
+from ldpaudit.errors import decimal_point, did_you_mean
 from ldpaudit.surfaces import speaking
 from ldpaudit.terminal import debugging, remark
 from ldpaudit.work.interruption import COULD_NOT_RUN, interrupted
@@ -249,7 +249,7 @@ def _suggested(error: Any, said: str) -> str:
     given = [word.removeprefix(f"{option}=") for word in sys.argv]
     numbers = [word for word in given if re.fullmatch(r"-?\d+,\d+", word)]
     if "must be a number" in said and numbers:
-        return f"; write a decimal point: {numbers[0].replace(',', '.')}."
+        return decimal_point(numbers[0])
     shares = [word for word in given if re.fullmatch(r"\d{1,3}%", word)]
     if "must be a number" in said and shares and option == "--lambda":
         return f"; write a share: {int(shares[0][:-1]) / 100:g}."

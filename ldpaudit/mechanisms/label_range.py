@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, decimal_point
 from ldpaudit.mechanisms.parameters import check_finite, check_label_value, check_positive
 from ldpaudit.release import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.work.limits import LABEL_VALUES
@@ -82,7 +82,7 @@ class LabelRange:
             numbers = [float(part) for part in parts]
         except ValueError:
             raise InputError(
-                "Labels must be given as LO:HI:STEP, three numbers (--labels)."
+                f"Labels must be given as LO:HI:STEP, three numbers (--labels){decimal_point(text)}"
             ) from None
         return cls(*numbers)
 

@@ -1,6 +1,7 @@
 """The registry of mechanisms: the built-in ones and those of other packages, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import EntryPoint
 from typing import Any, Final
@@ -11,6 +12,7 @@ from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, imported
 from ldpaudit.release import Declaration, Label
+from ldpaudit.release.declaration import AMOUNTS, amounts_differ
 
 _TEXTS: Final = ("classes", "outputs", "domains", "value")
 
@@ -128,7 +130,10 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
         return family(UNKNOWN).from_parameters({}, classes)
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
-    made = named.from_parameters(stated, classes)
+    try:
+        made = named.from_parameters(stated, classes)
+    except InputError as error:
+        raise _contradicted(declaration, classes) or error from None
     if declaration.name not in BUILT_IN:
         from ldpaudit.mechanisms.foreign import check_stated
 
@@ -138,6 +143,22 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     from ldpaudit.mechanisms.rounded import with_rounding
 
     return with_rounding(made, method)
+
+
+def _contradicted(declaration: Declaration, classes: tuple[Label, ...]) -> InputError | None:
+    """Return the error of options that state another ε than the file, in another parameter."""
+    given = [name for name in declaration.added if name in AMOUNTS]
+    if not given:
+        return None
+    of_file = {k: v for k, v in declaration.parameters.items() if k not in declaration.added}
+    try:
+        epsilon = from_declaration(
+            replace(declaration, parameters=of_file, added=()), classes
+        ).epsilon
+    except InputError:
+        return None
+    said = " and ".join(f"{AMOUNTS[n]} = {declaration.parameters[n]:.6g}" for n in given)
+    return None if epsilon is None else amounts_differ(f"ε = {epsilon:.6g}", said)
 
 
 def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:

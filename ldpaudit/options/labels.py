@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ldpaudit.errors import InputError, did_you_mean, quoted
+from ldpaudit.errors import InputError, decimal_point, did_you_mean, quoted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +173,8 @@ def _number(value: Any) -> float:
     try:
         return float("" if isinstance(value, bool) else value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"must be a number. Got {quoted(str(value))}.") from None
+        end = decimal_point(str(value))
+        raise ValueError(f"must be a number. Got {quoted(str(value))}{end}") from None
 
 
 def _amount(value: Any) -> "float | Literal['auto']":

@@ -365,8 +365,10 @@ def _steps(context: AuditContext, records: Sequence[AuditRecord]) -> dict[str, A
 
 def advisable(release: Release) -> bool:
     """Return whether ``ldpaudit advise`` can take a release."""
-    # Its true labels are in a file of their own, in the same row order: not joined by an id.
-    known = release.truth is not None and not release.holds_truth
+    # Its true labels are in a file of their own, in the same row order: not joined by an id; and
+    # that file is no release, whose labels are noisy.
+    own = release.holds_truth or release.truth_released
+    known = release.truth is not None and not own
     return known and not release.keys and release.bags is None
 
 

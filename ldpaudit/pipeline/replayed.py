@@ -8,13 +8,11 @@ import numpy as np
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError
-from ldpaudit.receipt.found import Replay, upper_tail
+from ldpaudit.receipt.found import OPEN, Replay, upper_tail
 from ldpaudit.receipt.words import CHANGED, LEFT_OUT, REPLAYED, decided, reason
 from ldpaudit.result import Estimate, Finding, Note
 
 _SECTION = "replay"
-# With a larger p-value nothing is put down to true labels, whatever features say.
-_OPEN = 0.5
 
 
 def beyond_features(context: AuditContext) -> Replay | None:
@@ -30,7 +28,7 @@ def beyond_features(context: AuditContext) -> Replay | None:
     if release.places is not None:
         seen = np.isin(rows, release.places)
         rows, hits = np.searchsorted(release.places, rows[seen]), hits[seen]
-    if not len(rows) or column.p_value > _OPEN:
+    if not len(rows) or column.p_value > OPEN:
         return found
     with suppress(InputError, InsufficientDataError):
         likely = cross_fitted_posterior(context, "truth")[rows].max(axis=1)

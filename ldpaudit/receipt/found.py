@@ -9,7 +9,12 @@ import numpy.typing as npt
 # What a replay found. "impossible": it could not be made, and nothing is wrong. "foreign": the key
 # is another release's. "edited": the declaration is not the one that was committed to.
 Status = Literal["proven", "changed", "partly", "unmatched", "edited", "foreign", "impossible"]
-OTHER_TRUTH: Final = "The true labels in the file are not those that the key was committed with"
+OTHER_TRUTH: Final = (
+    "The true labels in the file are not those that the key was committed with: some were changed, "
+    "or perhaps they stand in another order than in the file that privatize --secret wrote"
+)
+# With a larger p-value nothing is put down to true labels.
+OPEN: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -33,8 +38,9 @@ class ColumnReplay:
     # ``rows`` were compared, ``equal`` of them are as drawn. Of the changed ones ``true`` hold the
     # true label, as ``drawn_true`` of the labels drawn for them would; ``p_value``: the chance of
     # so many or more, had only drawn labels been looked at. ``classes``: the released labels of the
-    # changed rows with their counts, the most frequent first. ``places``: the changed rows;
-    # ``hits``: which of them hold the true label.
+    # changed rows with their counts, the most frequent first. ``missing`` of the changed ones are
+    # empty; ``decimals``: those to which all changed numbers look rounded. ``places``: the changed
+    # rows; ``hits``: which of them hold the true label.
 
     label: str
     rows: int
@@ -43,6 +49,8 @@ class ColumnReplay:
     drawn_true: int = 0
     p_value: float = 1.0
     classes: tuple[tuple[str, int], ...] = ()
+    missing: int = 0
+    decimals: int | None = None
     places: npt.NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64), repr=False)
     hits: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_), repr=False)
 
@@ -98,6 +106,11 @@ class Replay:
         """Whether every released label is what the declared mechanism draws."""
         return self.status == "proven"
 
+    @property
+    def p_value(self) -> float:
+        """The chance of so many true labels among the changed ones, corrected for columns."""
+        return min([1.0, *(one.p_value * len(self.columns) for one in self.columns)])
+
     def of(self, label: str) -> "Replay":
         """Return what was found of one column."""
         if not self.columns:
@@ -108,11 +121,15 @@ class Replay:
             status = "changed"
         elif not own or self.left_out or self.added or self.doubled or self.repeated:
             status = "partly"
-        return replace(self, columns=own, status=status)._if_sealed()
+        return replace(self, columns=own, status=status).if_sealed()
 
-    def _if_sealed(self) -> "Replay":
-        """Return itself, unless it proves something of true labels that were not committed to."""
-        if self.sealed or self.status not in ("proven", "partly"):
+    def if_sealed(self) -> "Replay":
+        """Return itself, unless it says something of true labels that were not committed to.
+
+        What differs from them need not be the release, unless it holds more of them than by chance.
+        """
+        held = self.status == "changed" and self.p_value <= OPEN
+        if self.sealed or held or self.status not in ("proven", "partly", "changed"):
             return self
         return replace(self, status="foreign", reason=OTHER_TRUTH, columns=(), kept=0)
 

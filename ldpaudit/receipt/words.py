@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from ldpaudit.receipt.found import OTHER_TRUTH, Replay
+from ldpaudit.receipt.found import OTHER_TRUTH, ColumnReplay, Replay
 from ldpaudit.result.numbers import number
 
 Outcome = Literal["pass", "fail", "inconclusive"]
@@ -22,17 +22,12 @@ def outcome(replay: Replay, alpha: float = ALPHA) -> Outcome:
     if replay.proven:
         return "pass"
     if replay.status == "changed" and not replay.other_order:
-        return "fail" if p_value(replay) <= alpha else "inconclusive"
+        return "fail" if replay.p_value <= alpha else "inconclusive"
     if replay.status == "edited" and replay.epsilon is not None:
         drawn, declared = replay.epsilon
         if drawn is not None and declared is not None and drawn > declared * (1 + 1e-9):
             return "fail"
     return "inconclusive"
-
-
-def p_value(replay: Replay) -> float:
-    """Return the chance of so many true labels among the changed ones, corrected for columns."""
-    return min([1.0, *(one.p_value * len(replay.columns) for one in replay.columns)])
 
 
 def decided(replay: Replay) -> bool:
@@ -123,23 +118,41 @@ def _of_changes(replay: Replay) -> str:
     # Where the true labels are others, what differs need not be the release.
     found = [] if replay.sealed else [_lowered(OTHER_TRUTH)]
     for one in replay.columns:
-        if not one.changed:
-            continue
-        where = f" of {one.label}" if len(replay.columns) > 1 else ""
-        some = [f"{name} ({count:,})" for name, count in one.classes[:_CLASSES_NAMED]]
-        rest = len(one.classes) - _CLASSES_NAMED
-        some += [f"{rest} more"] if rest > 0 else []
-        classes = f", now {', '.join(some)}" if some else ""
-        were = "was" if one.changed == 1 else "were"
-        are = "is" if one.true == 1 else "are"
-        found.append(
-            f"{one.changed:,} of {one.rows:,} released labels {were} changed after the noise{where}"
-            f"{classes}: {one.true:,} of them {are} true, where {one.drawn_true:,} of those that "
-            "were drawn had been"
-        )
+        found += _labels_changed(one, f" of {one.label}" if len(replay.columns) > 1 else "")
     if replay.features is not None and replay.features.changed:
         changed, rows = replay.features.changed, replay.features.rows
         found.append(
             f"the features of {changed:,} of {rows:,} synthetic rows are not those that were drawn"
         )
     return "; ".join([*found, *_rows_changed(replay)])
+
+
+def _labels_changed(one: ColumnReplay, where: str) -> list[str]:
+    """Return how many labels of a column are missing and how many were changed, and to what."""
+    found, changed = [], one.changed - one.missing
+    if one.missing:
+        are = "is" if one.missing == 1 else "are"
+        found.append(f"{one.missing:,} of {one.rows:,} released labels{where} {are} missing")
+    if not changed:
+        return found
+    were = "was" if changed == 1 else "were"
+    text = f"{changed:,} of {one.rows:,} released labels {were} changed after the noise{where}"
+    if one.decimals is not None:
+        text += f" and look{'s' * (changed == 1)} rounded to {_decimals(one.decimals)}"
+    some = [f"{name} ({count:,})" for name, count in one.classes[:_CLASSES_NAMED]]
+    rest = len(one.classes) - _CLASSES_NAMED
+    some += [f"{rest} more"] if rest > 0 else []
+    text += f", now {', '.join(some)}" if some else ""
+    # Numbers with noise hardly ever are the true ones, so that none is says nothing.
+    if some or one.true:
+        text += f": {one.true:,} of them {'is' if one.true == 1 else 'are'} true"
+        if not one.missing:
+            text += f", where {one.drawn_true:,} of those that were drawn had been"
+    return [*found, text]
+
+
+def _decimals(decimals: int) -> str:
+    """Return what numbers are rounded to."""
+    if decimals > 0:
+        return f"{decimals} decimal{'s' * (decimals > 1)}"
+    return "whole numbers" if decimals == 0 else f"multiples of {10**-decimals}"

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 
@@ -21,11 +21,29 @@ class Declaration:
         :func:`ldpaudit.mechanisms.from_declaration` checks them.
     source : {"file", "options", "policy", "api"}
         Who declared it.
+    added : tuple of str
+        Parameters that the options state, where the rest is a file's.
+    named : bool
+        Whether the mechanism was named; else ``name`` is the usual one.
     """
 
     name: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     source: Literal["file", "options", "policy", "api"] = "file"
+    added: tuple[str, ...] = ()
+    named: bool = True
+
+
+# The parameters that state how much noise there is.
+AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
+
+
+def amounts_differ(declared: str, given: str) -> InputError:
+    """Return the error of a file and options that declare different amounts of noise."""
+    return InputError(
+        f"The file declares {declared}, and the options say {given}; leave out the options, or "
+        "correct the declaration."
+    )
 
 
 @dataclass(frozen=True)

@@ -169,6 +169,8 @@ class Release:
     before : frozenset of int
         The places among the arrays of ``features`` (numeric ones first; then those of ``keys``) of
         columns that are known to be from before the noise.
+    truth_released : bool
+        Whether the true labels were read from a release: this one, or one that declares its noise.
     """
 
     features: FeatureTable
@@ -201,6 +203,7 @@ class Release:
     strata: Strata | None = None
     declared: DeclaredColumns | None = None
     before: frozenset[int] = frozenset()
+    truth_released: bool = False
 
     def __post_init__(self) -> None:
         n = len(self.released)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, decimal_point
 from ldpaudit.work.limits import DIGITS, DOCUMENT_BYTES, DOCUMENT_VALUES, NESTING, POLICY_BYTES
 
 Form = TypeVar("Form")
@@ -108,8 +108,20 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         value = tomllib.loads(text)
     except RecursionError:
         raise _too_deep(what) from None
+    except ValueError as error:
+        raise ValueError(_with_number_meant(str(error), text)) from None
     _check_values(value, what)
     return value
+
+
+def _with_number_meant(words: str, text: str) -> str:
+    """Return what is wrong with a TOML document, and what its decimal comma stands for."""
+    found = re.search(r" \(at line (\d+), column \d+\)", words)
+    line = text.split("\n")[int(found[1]) - 1] if found else ""
+    comma = re.search(r"=\s*-?\d+,\d+\s*(#.*)?$", line)
+    if found is None or comma is None:
+        return words
+    return f"{words[: found.start()]}{decimal_point(comma[0]).removesuffix('.')}{found[0]}"
 
 
 def _check_size(size: int, most: int, what: str) -> None:

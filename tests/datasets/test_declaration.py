@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import ldpaudit
 from ldpaudit.datasets import declare, parse_declaration, read_channel
 from ldpaudit.datasets.declaration import agreed
 from ldpaudit.datasets.probabilities import channel_table, column_channels, only_channels
@@ -113,7 +114,7 @@ def test_parts_that_add_up_but_for_a_little_are_read():
     ("name", "parameters", "what"),
     [
         ("unknown", {}, "one mechanism and"),
-        ("randomized-response", {"lambda": 0.31}, "parameters"),
+        ("randomized-response", {"lambda": 0.31}, "λ = 0.3, and the options say λ = 0.31"),
         ("randomized-response", {"classes": [2, 1]}, "parameters"),
         ("randomized-response", {"classes": [1, 2, 3]}, "parameters"),
         ("randomized-response", {"lambda": [0.3]}, "parameters"),
@@ -339,3 +340,34 @@ def test_a_table_read_without_its_header_does_not_show_its_first_row():
         declare(table, Declaration("randomized-response", {"epsilon": 1.0}, "api"), "lung cancers")
     assert "1950" not in str(caught.value)
     assert "lung cancer'" not in str(caught.value)
+
+
+AMOUNTS = {
+    "rr, λ": ({"name": "rr", "classes": ["a", "b"], "lambda": 0.5}, {"epsilon": 0.5},
+              "ε = 1.09861, and the options say ε = 0.5;"),
+    "rr, both λ": ({"name": "rr", "classes": ["a", "b"], "lambda": 0.5}, {"lambda_": 0.3},
+                   "λ = 0.5, and the options say λ = 0.3;"),
+    "rr, ε": ({"name": "rr", "classes": ["a", "b"], "epsilon": 1}, {"lambda_": 0.3},
+              "ε = 1, and the options say λ = 0.3;"),
+    "another mechanism": ({"name": "laplace", "low": 0, "high": 1, "epsilon": 1}, {"epsilon": 2},
+                          "ε = 1, and the options say ε = 2;"),
+    "a parameter that it has not": ({"name": "laplace", "low": 0, "high": 1, "epsilon": 1},
+                                    {"lambda_": 0.5}, "ε = 1, and the options say λ = 0.5;"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AMOUNTS)
+def test_another_amount_of_noise_is_said_in_the_parameters_that_were_given(case, tmp_path):
+    declared, options, expected = AMOUNTS[case]
+    labels = [0.25, 0.75] * 100 if declared["name"] == "laplace" else ["a", "b"] * 100
+    path = tmp_path / "r.parquet"
+    name = {"rr": "randomized-response"}.get(declared["name"], declared["name"])
+    content = {"version": 1, "label": "label", "mechanism": declared | {"name": name}}
+    table = pa.table({"label": labels, "x": range(200)})
+    pq.write_table(table.replace_schema_metadata({"ldpaudit": json.dumps(content)}), path)
+    with pytest.raises(InputError) as error:
+        ldpaudit.audit(path, only=["mechanism"], **options)
+    assert str(error.value).startswith(f"The file declares {expected}")
+    of_file = ldpaudit.audit(path, only=["mechanism"]).mechanism
+    again = ldpaudit.audit(path, only=["mechanism"], epsilon=of_file.epsilon).mechanism
+    assert (again.name, again.epsilon) == (name, of_file.epsilon)

@@ -186,6 +186,27 @@ def test_mistakes_name_the_file_and_the_line(tmp_path):
         load_policy(file)
 
 
+MEANT = {
+    "a comma": ("[claim]\nepsilon = 1,0  # nats", "after a statement; write a decimal point: 1.0."),
+    "a text": ('[claim]\nepsilon = "0,5"', "must be a valid number; write a decimal point: 0.5."),
+    "a word": ('[claim]\nepsilon = "one"', "must be a valid number."),
+    "a list": ("[claim]\nepsilon = [1,2 3]", "Unclosed array."),
+    "thousands": ('[audit]\nmin_rows = "1,000"', "must be a valid integer."),
+    "a level": ('[checks.claimed-epsilon]\nlevel = "eror"', "\"off\"; did you mean 'error'?"),
+    "no level": ('[checks.claimed-epsilon]\nlevel = "zz"', 'one of "error", "warn", "off".'),
+}
+
+
+@pytest.mark.parametrize("case", MEANT)
+def test_what_was_meant_ends_the_sentence(case, tmp_path):
+    text, expected = MEANT[case]
+    file = tmp_path / "release.toml"
+    file.write_text(f"schema = 1\n{text}\n")
+    with pytest.raises(PolicyError) as error:
+        load_policy(file)
+    assert str(error.value).endswith(expected)
+
+
 DEFAULT, STRICT, RESEARCH = (load_policy(name) for name in PRESETS)
 
 

@@ -15,12 +15,12 @@ import numpy as np
 from ldpaudit.api import audit_with
 from ldpaudit.commands.outputs import Outputs, ReportOutputs, read_result
 from ldpaudit.commands.requests import RunRequest
+from ldpaudit.commands.run.steps import TypedSteps
 from ldpaudit.commands.shell import Said, Told, carry_out, public_lines, tell
 from ldpaudit.errors import OutputError, quoted, refuse
 from ldpaudit.judging.policy import check_lines, load_policy
 from ldpaudit.judging.policy.explaining import CHECKS
 from ldpaudit.mechanisms import RandomizedResponse
-from ldpaudit.options import named_columns
 from ldpaudit.randomness import child_generator
 from ldpaudit.release import Declaration
 from ldpaudit.reports import FORMATS, check_format, render
@@ -91,7 +91,7 @@ def run_and_write(
             result = audit_with(released, options, outsiders=outsiders)
             ended = None if status is None else status(result)
             around = Surroundings(_places(result, request.policy), CHECKS, ended, profile)
-            typed = None if discreet else _typed(request)
+            typed = None if discreet else TypedSteps(request).step
             return _Audited(result, around, typed, details, tuple(outputs.asked))
 
         found = carry_out(work, request, outputs, quiet=quiet, discreet=discreet, minds_log=True)
@@ -114,11 +114,11 @@ def is_small(request: RunRequest) -> bool:
 
 @dataclass(frozen=True)
 class _Audited(Told):
-    """A result, for whom it is; ``typed``: None where it is not said, since others may read it."""
+    """A result, for whom it is; ``typed``: None where files are not named: others may read it."""
 
     result: AuditResult
     around: Surroundings
-    typed: Mapping[str, str] | None
+    typed: Callable[[str], str] | None
     details: bool
     formats: Collection[str]
 
@@ -145,14 +145,6 @@ class _Audited(Told):
             yield from said_of(self.result, quiet=quiet, typed=self.typed)
         if others_read():
             yield from _told_service(self.result, self.around, details=self.detailed)
-
-
-def _typed(request: RunRequest) -> dict[str, str]:
-    """Return what was typed for the placeholders in the commands of a result."""
-    columns = [f"--label {shlex.quote(one.label)}" for one in named_columns(request)]
-    named = {"TRUTH": request.truth, "POLICY": request.policy}
-    given = {word: shlex.quote(str(value)) for word, value in named.items() if value is not None}
-    return {"RELEASE": " ".join([*map(shlex.quote, request.release), *columns]), **given}
 
 
 def _places(result: AuditResult, policy: object) -> dict[str, Place]:
@@ -235,23 +227,18 @@ def render_again(
             stream(streamed)
 
 
-_PROGRAM: Final = "ldpaudit "
 # Audits of special releases: only the result says that they do not apply to others.
 SPECIAL = frozenset({"numeric-inference", "aggregates", "synthetic"})
 
 
 def said_of(
-    result: AuditResult, *, quiet: bool, typed: Mapping[str, str] | None = None
+    result: AuditResult, *, quiet: bool, typed: Callable[[str], str] | None = None
 ) -> Iterator[Said]:
     """Yield the decision, the verdict, what to do next and the checks; quiet: in one line.
 
-    ``typed``: what stands for a result's placeholders in commands, as it was typed.
+    ``typed``: returns a step with its command as it is typed; None: it keeps its placeholders.
     """
-    steps = []
-    for step in result.next_steps:
-        before, command, rest = step.partition(_PROGRAM)
-        typed_words = f"{command}{rest}".split(" ") if command else [rest]
-        steps.append(before + " ".join((typed or {}).get(word, word) for word in typed_words))
+    steps = [step if typed is None else typed(step) for step in result.next_steps]
     publish = publish_line(result)
     if quiet:
         step = f" Next: {steps[0]}" if steps else ""

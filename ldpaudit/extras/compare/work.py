@@ -5,8 +5,10 @@
 # all features unchanged, double randomized response those of a share 1 − λ. Guesses and scores of
 # single rows stay here; the comparison holds counts, estimates and bounds.
 
+import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -193,8 +195,9 @@ def _release(
         held_out=request.held_out if synthetic is not None else None,
         synthetic=synthetic,
     )
-    reading, column, private = read_with(name, options, test=request.test), None, frozenset[str]()
-    release = reading.release
+    with _about(name):
+        reading = read_with(name, options, test=request.test)
+    release, column, private = reading.release, None, frozenset[str]()
     if release.numeric is None:  # Numbers have no tables of probabilities.
         try:
             release = with_public_posterior(release, request.public_posterior, request)
@@ -210,6 +213,18 @@ def _release(
         column = None if column is None else column_to_learn(name, options, request.test)
     replays = tuple(replays_of([name], options, release, shared=True))
     return ReleaseInput(letter, name, release, column, notes_of(reading), private, replays)
+
+
+@contextmanager
+def _about(source: Table) -> Iterator[None]:
+    """Say which of the releases cannot be read, where the error does not (InputError)."""
+    try:
+        yield
+    except InputError as error:
+        name = Path(source).name if isinstance(source, str | os.PathLike) else ""
+        if not name or quoted(name) in str(error):
+            raise
+        raise InputError(f"{name}: {error}") from None
 
 
 def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fingerprint, ...]:
@@ -261,6 +276,8 @@ def _compared(
     request: CompareRequest, first: Input, ours: Fingerprint, other: Input
 ) -> Fingerprint:
     theirs = _fingerprint(other)
+    if columns := _other_column(request, first, other):
+        return theirs.model_copy(update={"mismatch": (columns,)})
     mismatch = ["rows"] if ours.rows != theirs.rows else []
     numbers = any(isinstance(i, ReleaseInput) and i.release.numeric for i in (first, other))
     withheld = "withheld" in (_traits(first).features, _traits(other).features)
@@ -282,6 +299,20 @@ def _compared(
     if share is not None and share < least:
         mismatch.append("the rows' features, or their order")
     return theirs.model_copy(update={"mismatch": tuple(mismatch), "shared_rows": share})
+
+
+def _other_column(request: CompareRequest, first: Input, other: Input) -> str:
+    """Return which columns two releases privatized, where that of one is a feature of the other."""
+    if isinstance(first, ResultInput) or isinstance(other, ResultInput):
+        return ""
+    pairs = ((first, other), (other, first))
+    if not any(a.release.label in _names(b) - b.private for a, b in pairs):
+        return ""
+    one, two = (
+        open_table(item.source, request).names.index(item.release.label) + 1
+        for item in (first, other)
+    )
+    return f"the private column (column {two} instead of column {one})"
 
 
 def _traits(item: Input) -> Traits:

@@ -59,6 +59,10 @@ SAME_KEY: Final = (
     "labels"
 )
 
+# The numbers of decimals to which numbers are usually rounded, the fewest first.
+_DECIMALS: Final = range(-3, 7)
+_NEAR: Final = 1e-6
+
 
 def replay(
     release: Any,
@@ -223,8 +227,9 @@ def _compared(
         files,
         generated="generator" in declared.provenance,
     )
-    status = "changed" if features_differ(features_found) else found.status
-    return replace(found, features=features_found, status=status)
+    if features_differ(features_found) and found.status != "foreign":
+        return replace(found, features=features_found, status="changed")
+    return replace(found, features=features_found)
 
 
 def _check_drawn(column: Column, drawn: Drawn, secret: Secret) -> None:
@@ -352,6 +357,8 @@ def _matched(
         repeated |= again
         new = ~again  # Of the others nothing is known: they were drawn for another release.
         result = _column_replay(column, one, released, values, kept[new], own[new], same[new])
+        if result.changed:
+            result = replace(result, missing=int(_empty(shown)[result.places].sum()))
         results.append(result)
         other_order &= bool(result.changed) and _same_counts(released[kept], values[own])
     found = replace(
@@ -361,9 +368,9 @@ def _matched(
         other_order=other_order and bool(results),
     )
     if any(one.changed for one in results):
-        return replace(found, status="changed")
+        return replace(found, status="changed").if_sealed()
     partly = found.left_out or found.added or found.doubled or found.repeated
-    return (replace(found, status="partly") if partly else found)._if_sealed()
+    return (replace(found, status="partly") if partly else found).if_sealed()
 
 
 def _places(
@@ -412,6 +419,14 @@ def _released(column: pa.ChunkedArray, drawn: Drawn, *, from_text: bool) -> tupl
     elif pa.types.is_integer(column.type):
         values = np.rint(values)
     return released, values
+
+
+def _empty(column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    """Return which cells are missing, or blank."""
+    blank = column.is_null(nan_is_null=True)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        blank = pc.or_(blank, pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(column)), 0))
+    return np.asarray(pc.fill_null(blank, fill_value=True).to_numpy(), dtype=np.bool_)
 
 
 def _loose_numbers(column: pa.ChunkedArray) -> FloatArray:
@@ -484,9 +499,25 @@ def _column_replay(
         drawn_true,
         p_value,
         tuple(names),
-        at.astype(np.int64),
-        hits,
+        decimals=_rounded(new, old) if drawn.outputs is None else None,
+        places=at.astype(np.int64),
+        hits=hits,
     )
+
+
+def _rounded(new: FloatArray, old: FloatArray) -> int | None:
+    """Return the fewest decimals to which all numbers look rounded, up or down; None if not."""
+    there = np.isfinite(new)
+    new, old = new[there], old[there]
+    if len(np.unique(new)) < 2 or np.array_equal(new, old):
+        return None
+    for decimals in _DECIMALS:
+        unit = 10.0**-decimals
+        steps = new / unit
+        near = np.abs(new - old).max() < unit * (1 + _NEAR)
+        if near and np.abs(steps - np.rint(steps)).max() <= _NEAR:
+            return decimals
+    return None
 
 
 def _likely(drawn: Drawn, old: Any) -> FloatArray:

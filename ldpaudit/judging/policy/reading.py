@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from ldpaudit.errors import InputError, PolicyError, did_you_mean, quoted
+from ldpaudit.errors import InputError, PolicyError, decimal_point, did_you_mean, quoted
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
 from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
 from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
@@ -141,12 +141,14 @@ def _first_error(error: ValidationError) -> tuple[Place, str]:
         words = f"must{words.removeprefix('Input should')}{_instead(first)}"
     elif not words.startswith(("must", "is")):
         words = f"is not valid: {words}"
-    return place, f"The policy's '{name}' {words}."
+    return place, f"The policy's '{name}' {words}{'' if words.endswith(('.', '?')) else '.'}"
 
 
 def _instead(error: Mapping[str, Any]) -> str:
-    """Return what a policy states instead of a number in range; a percentage as a share."""
+    """Return what a policy states in place of a number, or of one in range, and what it meant."""
     value, most = error["input"], error.get("ctx", {}).get("lt", error.get("ctx", {}).get("le"))
+    if isinstance(value, str) and error["type"].startswith("float_"):
+        return decimal_point(value, "")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
     return f": {value / 100:g}, not {value:g}" if most == 1 < value < 100 else f", not {value:g}"

@@ -368,6 +368,23 @@ def test_the_form_has_the_version_that_the_command_states():
     assert COMPARE.stored().model_fields["schema_version"].default == COMPARE.schema_version
 
 
+def test_releases_of_different_columns_are_named_with_their_columns(tmp_path):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame({"x": rng.normal(size=300), "a": rng.choice(["no", "yes"], 300)})
+    table["b"] = rng.choice(["no", "yes"], 300)
+    table.to_csv(tmp_path / "data.csv", index=False)
+    for name in ("a", "b"):
+        words = ("--label", f"{name}:rr:epsilon=1", "-o", tmp_path / f"{name}.csv")
+        assert called("privatize", tmp_path / "data.csv", *words)[0] == 0
+    files = (tmp_path / "a.csv", tmp_path / "b.csv", "--only", "mechanism")
+    line = refused("compare", *files)
+    assert "b.csv differs from a.csv in the private column (column 3 instead of column 2)" in line
+    # What cannot be read of one of them says of which.
+    assert ": b.csv: 'a' is none of the private columns" in refused(
+        "compare", *files, "--label", "a"
+    )
+
+
 @pytest.mark.parametrize("same", [True, False])
 def test_labels_of_other_values_are_of_other_data(same, tmp_path):
     rng = np.random.default_rng(2)

@@ -243,6 +243,58 @@ def test_true_labels_that_were_changed_are_said_to_be_so(few):
     status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
     assert status == 3
     assert "true labels in the file are not those that the key was committed with" in printed
+    # What differs from them need not be the release: no number of changed labels is given.
+    assert "perhaps they stand in another order" in printed
+    assert "were changed after the noise" not in printed
+    assert not replay("r.parquet", "t.parquet").columns
+
+
+def test_true_labels_in_a_release_are_found_although_its_file_of_them_was_changed(few):
+    truth = pq.read_table("t.parquet").column("label").to_pylist()
+    rewritten(with_labels(lambda labels: truth[:40] + labels[40:]))
+    rewritten(
+        with_labels(lambda labels: [*labels[:-1], "b" if labels[-1] != "b" else "a"]), "t.parquet"
+    )
+    status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
+    assert status == 1
+    assert "not those that the key was committed with" in printed
+    assert "released labels were changed after the noise" in printed
+
+
+def test_labels_that_are_gone_are_missing_and_not_changed(few):
+    rewritten(with_labels(lambda labels: [None] * 9 + labels[9:]))
+    status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
+    assert (status, "Not proven: 9 of 60 released labels are missing." in printed) == (3, True)
+    rewritten(with_labels(lambda labels: [*labels[:-1], "b" if labels[-1] != "b" else "a"]))
+    status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
+    assert "9 of 60 released labels are missing; 1 of 60 released labels was changed" in printed
+    assert "where" not in printed.splitlines()[0]
+
+
+NUMBERS = {
+    "whole": (lambda x: x.round(), " and look rounded to whole numbers."),
+    "cut": (lambda x: np.floor(x), " and look rounded to whole numbers."),
+    "tens": (lambda x: x.round(-1), " and look rounded to multiples of 10."),
+    "decimals": (lambda x: x.round(2), " and look rounded to 2 decimals."),
+    "shifted": (lambda x: x + 0.37, "60 of 60 released labels were changed after the noise."),
+    "blanked": (lambda x: x * 0 - 7, "60 of 60 released labels were changed after the noise."),
+}
+
+
+@pytest.mark.parametrize("kind", NUMBERS)
+def test_numbers_that_were_rounded_look_so(kind, few):
+    pd.DataFrame({"x": range(60), "y": np.linspace(0, 100, 60)}).to_parquet("data.parquet")
+    words = ("--label", "y:laplace:epsilon=1:labels=0:100", "--secret", "t.csv", "--overwrite")
+    assert called("privatize", "data.parquet", "-o", "n.csv", *words)[0] == 0
+    change, expected = NUMBERS[kind]
+    released = pd.read_csv("n.csv")
+    released.assign(y=change(released["y"])).to_csv("n.csv", index=False)
+    status, printed = called("verify", "n.csv", "--truth", "t.csv")
+    assert (status, expected in printed) == (3, True), printed
+    released.assign(y=released["y"].where(released.index > 4)).to_csv("n.csv", index=False)
+    assert (
+        "5 of 60 released labels are missing." in called("verify", "n.csv", "--truth", "t.csv")[1]
+    )
 
 
 @pytest.mark.parametrize("columns", [1, 2])

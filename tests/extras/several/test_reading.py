@@ -325,6 +325,27 @@ def test_a_missing_column():
     assert named.endswith("among the 2 columns; did you mean 'label'?")
 
 
+@pytest.mark.parametrize(
+    ("role", "option"),
+    [
+        ("label", "--label"),
+        ("true label", "--truth-column"),
+        ("to drop", "--drop"),
+        ("to keep", "--keep"),
+        ("to read as text", "--text"),
+        ("to use as a feature", "--features"),
+        ("to slice by", "--slice"),
+        ("to take as before the noise", "--before"),
+    ],
+)
+def test_names_in_a_list_are_named_one_by_one_with_the_option_that_was_used(role, option):
+    said = str(missing_column("Patient ID, town", role, ["Patient ID", "town"]))
+    assert said.endswith(f"name each by itself: {option} 'Patient ID' {option} town.")
+    # An id is one column, and what a file names nobody typed.
+    assert "each" not in str(missing_column("Patient ID,town", "id", ["Patient ID", "town"]))
+    assert "each" not in str(missing_column("a,b", role, ["a", "b"], typed=False))
+
+
 COLUMNS = [["41", "7", "30"], ["1,5", "", "2,5"], ["Oslo", "Bergen", "Oslo"]]
 """Cells of two columns of numbers and one of texts."""
 HEADERS = {

@@ -181,6 +181,11 @@ class Column:
         counts = np.bincount(self.truth, minlength=len(self.release.classes))
         return np.asarray((counts + 0.5) / (len(self.truth) + 0.5 * len(counts)))
 
+    @property
+    def commonest(self) -> float:
+        """The share of the commonest label."""
+        return float(self.prior.max())
+
     @cached_property
     def tested(self) -> Rows:
         """The test rows as an attacker sees them who learnt from the others."""
@@ -585,6 +590,15 @@ def largest_epsilon(policy: Policy, classes: int) -> float:
     if "lambda" in stated:
         most = math.log1p(classes * (1 - stated["lambda"]) / stated["lambda"])
     return most if math.isinf(most) else float(Context(6, ROUND_FLOOR).create_decimal(repr(most)))
+
+
+def limits_nothing(policy: Policy) -> bool:
+    """Return whether a policy lets any ε pass: all that it asks follows the release's own claim."""
+    checks, claim = policy.checks, policy.of_all().claim
+    claimed = claim is not None and claim.declaration().parameters
+    loss = checks.instance_loss_exceedance
+    limited = checks.renyi_epsilon is not None or limits_of_guesses(policy)
+    return not claimed and not limited and (loss is None or loss.at.above_claim)
 
 
 def _ranked(column: Column, names: Sequence[str], grid: Sequence[float]) -> list[list[Point]]:

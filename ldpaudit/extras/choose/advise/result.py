@@ -185,8 +185,11 @@ class AdviceRun(Frozen):
     )
 
 
-def found_words(best: Recommendation) -> str:
-    """Return what to release in one sentence."""
+def found_words(best: Recommendation, commonest: float | None = None) -> str:
+    """Return what to release in one sentence.
+
+    ``commonest``: the share of the commonest label, where no release is shown to beat that guess.
+    """
     once = "" if best.passed > 1 else " Not confirmed: only one simulated audit passed so far."
     if best.labels is not None:
         parts = ", ".join(choice.words for choice in best.labels)
@@ -200,7 +203,14 @@ def found_words(best: Recommendation) -> str:
         # Of its own features where the audit of a simulated release measured it.
         alone = "without the release" if gain.section == "leakage" else "from its features alone"
         said.append(f"{points} points more than {alone}")
-    return f"Release with {best.words}: {', '.join(said)}.{once}"
+    if commonest is None:
+        return f"Release with {best.words}: {', '.join(said)}.{once}"
+    share = as_percent(number(commonest))
+    return (
+        "No release that meets the policy is shown to be of use: always guessing the commonest "
+        f"label is right in {share} of cases. With {best.words}, the best of them, "
+        f"{', '.join(said)}.{once}"
+    )
 
 
 def _plain(estimate: Estimate) -> str:

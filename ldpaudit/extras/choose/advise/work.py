@@ -33,6 +33,7 @@ from ldpaudit.extras.choose.advise.candidates import (
     checked,
     cost,
     left_out,
+    limits_nothing,
     limits_of_guesses,
     lines,
     read_column,
@@ -411,6 +412,15 @@ class _Answer:
     def _gone(self) -> list[str]:
         return list(dict.fromkeys(name for one in self.dropped for name in one.names))
 
+    @property
+    def _useless(self) -> bool:
+        """Whether no release that passed is shown to beat always guessing the commonest label."""
+        passed = [one for way in self.ways for one in self._known(way) if one.passes]
+        utility = [one.utility[0] for one in passed if len(one.utility) == 1]
+        return bool(utility) and all(
+            is_useless(u, self.search.columns[0].commonest) for u in utility
+        )
+
     def _known(self, way: Line) -> list[Tried]:
         return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
 
@@ -433,7 +443,7 @@ class _Answer:
         these = f"{', '.join(gone[:3])}{more} (--drop)"
         left = f" Leave out {these}: no noise makes up for {them}." if gone else ""
         if outcome == "found":
-            return found_words(found[0]) + left
+            return found_words(found[0], columns[0].commonest if self._useless else None) + left
         if self.hopeless and self.done:
             offered = len(columns) > 1 or columns[0].release.numeric is not None or self.ways
             double = (
@@ -471,6 +481,11 @@ class _Answer:
                 "No policy was given: ldpaudit:default limits neither ε nor what attackers learn. "
                 "Give your limits with --policy."
             )
+        elif limits_nothing(self.search.policy):
+            yield (
+                "The policy limits neither ε nor what attackers learn, but for what the release "
+                "itself claims: state the largest ε in its [claim]."
+            )
         if not self.done:
             yield "The time was up before the search for less noise was done (--minutes)."
             for way in self.ways:
@@ -505,8 +520,11 @@ class _Answer:
                     "The policy's ε is for all private columns together; it was shared out where "
                     "a nat is worth most."
                 )
-        if len(columns) == 1 and found:
-            yield from no_use(found[0].utility, float(columns[0].prior.max()))
+        for column, choice in zip(columns, found[0].choices if found else (), strict=False):
+            if is_useless(choice.utility, column.commonest) and not (best and self._useless):
+                yield no_use(
+                    column.commonest, quoted(column.asked.label) if len(columns) > 1 else ""
+                )
 
     def _candidate(self, tried: Tried) -> Candidate:
         point, epsilon = tried.parts[0], spent(tried.parts)
@@ -605,17 +623,24 @@ class _Answer:
         return shlex.join([*out, *["--header"] * bool(request.header)])
 
 
-def no_use(utility: Estimate | None, commonest: float) -> Iterator[str]:
-    """Yield a remark where what can be learnt is not shown to beat a constant guess."""
-    # ``commonest`` is the share of the commonest label.
+def is_useless(utility: Estimate | None, commonest: float) -> bool:
+    """Return whether what can be learnt is not shown to beat a constant guess.
+
+    ``commonest`` is the share of the commonest label.
+    """
     if utility is None or utility.id != "test_accuracy":
-        return
-    if (utility.value if utility.low is None else utility.low) <= commonest:
-        share = as_percent(number(commonest))
-        yield (
-            f"Always guessing the commonest label is right in {share} of cases: a model "
-            "that learns from the first recommendation is not shown to do better."
-        )
+        return False
+    return (utility.value if utility.low is None else utility.low) <= commonest
+
+
+def no_use(commonest: float, label: str) -> str:
+    """Return the remark on a recommendation of which that holds; of several columns on one."""
+    share = as_percent(number(commonest))
+    return (
+        f"Always guessing the commonest label{label and f' of {label}'} is right in {share} of "
+        f"cases: a model that learns {label and 'it '}from the first recommendation is not shown "
+        "to do better."
+    )
 
 
 def _label_words(column: Column, name: str, epsilon: float, *, alone: bool) -> list[str]:

@@ -118,7 +118,8 @@ def read_tables(
         if source.remark and progress is not None:
             progress.remark(f"Read the data as {source.remark}.")
         check_true_labels(source, [request.label], "The table")
-    check_columns(request, {request.label: "label"}, source)
+    roles = dict.fromkeys(request.text, "to read as text") | {request.label: "label"}
+    check_columns(request, roles, source)
     if request.labels is None and not request.numeric:
         source.read_as_labels([request.label])
     source = completed(source, [request.label], request.missing)

@@ -1,12 +1,14 @@
 """The options of ``ldpaudit sweep``: its grid of noise, and the points of that."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from ldpaudit.doors import Argument, InputError, Option, refuse
+from ldpaudit.errors import decimal_point
 from ldpaudit.extras.release.privatize.request import ColumnRequest, DataOptions
 from ldpaudit.options import FileOptions, PlanOptions
 
@@ -28,12 +30,12 @@ def parse_grid(parameter: Parameter, text: str) -> Grid:
     values = sorted(set(_values(parameter, text)))
     refuse(
         parameter == "epsilon" and not all(0 < value < math.inf for value in values),
-        "Every ε of the grid must be above 0 and finite.",
+        f"Every ε of the grid must be above 0 and finite{_decimal(text)}",
     )
     refuse(
         parameter == "lambda" and not all(0 < value <= 1 for value in values),
         "Every λ of the grid must lie above 0 and be at most 1; with λ = 0 every true label "
-        "would be released.",
+        f"would be released{_decimal(text)}",
     )
     refuse(
         not 1 <= len(values) <= MOST_VALUES,
@@ -44,7 +46,8 @@ def parse_grid(parameter: Parameter, text: str) -> Grid:
 
 def _values(parameter: str, text: str) -> list[float]:
     malformed = InputError(
-        f"The grid --{parameter} must be numbers V1,V2,… or LO:HI:N, N values from LO to HI."
+        f"The grid --{parameter} must be numbers V1,V2,… or LO:HI:N, N values from LO to HI"
+        f"{decimal_point(text)}"
     )
     try:
         if ":" not in text:
@@ -62,6 +65,11 @@ def _values(parameter: str, text: str) -> list[float]:
     )
     # Rounded so that a value is written as a person would write it.
     return [round(low + (high - low) * i / max(n - 1, 1), _DIGITS) for i in range(n)]
+
+
+def _decimal(text: str) -> str:
+    """Return the end of a sentence about a grid that may be one number with a decimal comma."""
+    return decimal_point(text) if re.fullmatch(r"\s*-?0,\d+\s*", text) else "."
 
 
 @dataclass(frozen=True)

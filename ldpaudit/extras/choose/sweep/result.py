@@ -12,7 +12,16 @@ from ldpaudit.extras.choose.sweep.request import Parameter
 from ldpaudit.extras.compare.differences import Side, all_differences
 from ldpaudit.extras.learn.utility.scores import ACCURACY, SQUARED_ERROR
 from ldpaudit.reports.text.wording import PUBLISH
-from ldpaudit.result import Decision, Kind, Number, Unit, Verdict, readable
+from ldpaudit.result import (
+    Check,
+    Decision,
+    Kind,
+    Number,
+    Unit,
+    Verdict,
+    holding_up,
+    readable,
+)
 
 # The audit's estimates that a point repeats; the files of --out hold all of them.
 REPORTED: Final = (
@@ -170,6 +179,10 @@ class Setting(Frozen):
     verdicts: dict[Verdict, int] = Field(description="How many draws have which verdict.")
     sentence: str = Field(description="The worst verdict in words.")
     reason: str = Field("", description="Why the worst decision is not to publish, in words.")
+    stopped_by: dict[str, str] = Field(
+        default_factory=dict,
+        description="The gravest checks that held draws up, by id, each with what it found first.",
+    )
     pass_share: Share | None = Field(
         description="The share of draws that pass; null where none could be measured."
     )
@@ -263,6 +276,7 @@ def setting_of(
         verdicts=dict(counts),
         sentence=[*failed, *sentences, ""][0],
         reason="" if gravest == "publish" or not unpublished else unpublished[0],
+        stopped_by=_stopped_by(contents),
         pass_share=share,
         failed=list(failed),
         correction=", ".join(sorted({str(content["correction"]) for content in contents})),
@@ -275,6 +289,16 @@ def _first_step(content: Mapping[str, Any]) -> str:
     """Return what an audit says should happen first before the release may be published."""
     steps = content["result"].get("next_steps") or ()
     return str(steps[0]) if steps else ""
+
+
+def _stopped_by(contents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the gravest checks that hold draws up, each with the reason of the first such draw."""
+    every = [one for content in contents for one in content["result"].get("checks") or ()]
+    grave, found = holding_up(map(Check.model_validate, every)), dict[str, str]()
+    for check in grave:
+        if (check.level, check.verdict) == (grave[0].level, grave[0].verdict):
+            found.setdefault(check.id, check.reason)
+    return found
 
 
 class Neighbour(Frozen):
@@ -338,7 +362,8 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
             **dict.fromkeys((*stated, "pass_share", "less_noise")),
             more_noise=Neighbour.of(best),
             more_noise_that_does_not_pass=[],
-            sentence=f"{mechanism}: no setting of the grid {missed} in every draw.{nearest}",
+            sentence=f"{mechanism}: no setting of the grid {missed} in every draw.{nearest}"
+            f"{_what_stops(settings)}",
         )
     least, rest = settings[place], settings[place + 1 :]
     less = settings[place - 1] if place else None
@@ -367,6 +392,20 @@ def least_noise(mechanism: str, settings: Sequence[Setting], level: float) -> Le
         more_noise_that_does_not_pass=[setting.value for setting in exceptions],
         sentence="; ".join(parts) + ".",
     )
+
+
+def _what_stops(settings: Sequence[Setting]) -> str:
+    """Return which check holds most settings up, and what it found at the one with most noise."""
+    counts = Counter(check for setting in settings for check in setting.stopped_by)
+    if not counts:
+        return ""
+    (check, count), last = counts.most_common(1)[0], settings[-1]
+    found = next(one for one in reversed(settings) if check in one.stopped_by)
+    text = f" The check {check} stopped {count} of {len(settings)} settings"
+    where = (
+        f"even at {named(found)}" if found is last and len(settings) > 1 else f"at {named(found)}"
+    )
+    return f"{text}; {where}: {found.stopped_by[check]}."
 
 
 def named(setting: Setting | LeastNoise) -> str:

@@ -84,6 +84,13 @@ class TableFile:
     # ``labels``: columns whose texts may be numbers, which have its decimal mark; ``described``:
     # what a file of a statistics package says of the columns.
 
+    @staticmethod
+    def unnamed_format(target: Path) -> str:
+        """Return in which format a file is written, where its name does not say it; else ""."""
+        name = target.name.lower()
+        known = is_text(target) or name.endswith((*PARQUET, *ARROW)) or _writer_of(name) is not None
+        return "" if known else "as Parquet, since the ending of its name is of no other format"
+
     def __init__(
         self,
         part: PartFile,

@@ -43,6 +43,9 @@ _TREES, _TREE_ROWS, _TREE_CELLS, _FEWEST_TREE_ROWS, _FEWEST_OF_A_LABEL = 16, 10_
 # A smaller excess over chance is common in tables that grew over time; such a z is not chance.
 LEAST_EXCESS, LEAST_Z = 0.05, 6.0
 _MOST_REFUSED, _MOST_LISTED = 5, 10
+_CELLS: Final = (
+    "Correct {}, name the mark of such cells (--missing-values), or have {} read as text (--text)."
+)
 _CONCERNS: Final = {
     "index": "numbers the rows (an index), so it may lead back to the rows' origin",
     "identifier": "has a value of its own for (nearly) every row, as an identifier of a person has",
@@ -228,7 +231,7 @@ class ReleasedColumns:
             pass
         doubtful = [one.name for one in found if one.reading.others]
         what = "holds numbers or dates but for some cells, so an audit cannot read it as what it is"
-        yield from self._about(doubtful, what, "Correct {}, or name the cells' mark.")
+        yield from self._about(doubtful, what, _CELLS)
         for concern, words in _CONCERNS.items():
             yield from self._about([c.name for c in found if c.concern == concern], words)
 
@@ -267,10 +270,10 @@ class ReleasedColumns:
         """Yield two sentences about columns, by their places; nothing where there are none."""
         if len(some) == 1:
             which = listed(some, self._names, 1).capitalize()
-            yield f"{which} of {len(self._names)} {what}. {advice.format('it')}"
+            yield f"{which} of {len(self._names)} {what}. {advice.format('it', 'it')}"
         elif some:
             which = listed(some, self._names, _MOST_LISTED)
-            yield f"Of the {which}, each {what}. {advice.format('them')}"
+            yield f"Of the {which}, each {what}. {advice.format('them', 'them')}"
 
 
 def released_as_they_are(

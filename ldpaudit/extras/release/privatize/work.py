@@ -166,7 +166,9 @@ class PrivatizeSummary(Told):
         if request.experimental:
             yield "An experiment: its draws can be repeated, so it protects nobody."
         yield from (("warning", warning) for warning in self.warnings)
-        yield from (("written", str(place)) for place in written_places(request.output))
+        own = TableFile.unnamed_format(request.output)
+        for place in written_places(request.output):
+            yield "written", f"{place} ({own})" if own else str(place)
         new = "new file: no answer of an earlier release was repeated; " * self.new_memory
         sample = f"({self.sample_rows} synthetic rows, none of them in the release)"
         places = () if request.secret is None else written_places(request.secret)
@@ -180,7 +182,8 @@ class PrivatizeSummary(Told):
             ("secret", request.secret, f"({kept}, readable by you only)"),
         ):
             if path is not None:
-                yield word, f"{path} {what}"
+                own = "" if word == "remembered" else TableFile.unnamed_format(path)
+                yield word, f"{path} {what}" if not own else f"{path} {what}, {own}"
         for path in beside:
             yield "key", f"{path} (of the noise: keep it beside the true labels, never publish it)"
 
@@ -284,8 +287,9 @@ def _holds_key(path: Path) -> bool:
 
 
 def check_columns(options: DataOptions, roles: dict[str, str], source: TableSource) -> None:
-    """Refuse a column that the data lack (InputError): of ``roles``, or to drop or to keep."""
-    named = [(name, "to drop") for name in options.drop] + [(n, "to keep") for n in options.keep]
+    """Refuse a column that the data lack (InputError): of ``roles``, or one that options name."""
+    asked = {"to drop": options.drop, "to keep": options.keep}
+    named = [(name, role) for role, names in asked.items() for name in names]
     for name, role in (*roles.items(), *named):
         if name not in source.names:
             raise missing_column(name, role, source.names)
@@ -297,7 +301,8 @@ def _check_roles(stated: StatedRelease, source: TableSource) -> None:
     What one column is, another may not be: a private column is never a feature.
     """
     request, private = stated.columns[0], [one.label for one in stated.columns]
-    check_columns(request, dict.fromkeys(private, "label"), source)
+    roles = dict.fromkeys(request.text, "to read as text") | dict.fromkeys(private, "label")
+    check_columns(request, roles, source)
     for option, names in (("--drop", request.drop), ("--keep", request.keep)):
         refuse({*names} & {*private}, f"{option} must name other columns than the private ones.")
     if request.id_column is not None:

@@ -23,11 +23,19 @@ from ldpaudit.extras.choose.advise.candidates import (
     Rows,
     information_share,
     largest_epsilon,
+    limits_nothing,
     share_error,
     shared_out,
 )
 from ldpaudit.extras.choose.advise.page import Advice
-from ldpaudit.extras.choose.advise.work import MOST_SIMULATED, Search, Tried, no_use, stops
+from ldpaudit.extras.choose.advise.work import (
+    MOST_SIMULATED,
+    Search,
+    Tried,
+    is_useless,
+    no_use,
+    stops,
+)
 from ldpaudit.extras.choose.sweep.request import Point
 from ldpaudit.judging.policy import parse_policy
 from ldpaudit.result import Check, Estimate
@@ -489,10 +497,54 @@ def test_the_grid_ascends():
 
 def test_what_can_be_learnt_is_held_against_the_commonest_label():
     made = partial(Estimate.estimated, "test_accuracy", "accuracy", unit="proportion", method="")
-    (text,) = no_use(made(value=0.722), 0.74)
-    assert "right in 74" in text
-    assert not list(no_use(made(value=0.8), 0.74))
-    assert not list(no_use(None, 0.74))
+    assert is_useless(made(value=0.722), 0.74)
+    assert not is_useless(made(value=0.8), 0.74)
+    assert not is_useless(None, 0.74)
+    assert no_use(0.74, "").startswith("Always guessing the commonest label is right in 74")
+    of_one = no_use(0.74, "'ill'")
+    assert "commonest label of 'ill' is right" in of_one
+    assert "a model that learns it from the first" in of_one
+
+
+def test_where_nothing_is_of_use_the_sentence_says_so_first(place):
+    """Features that say nothing about the label: no ε makes a release worth its leakage."""
+    rng = np.random.default_rng(8)
+    noise = pd.DataFrame({"x": rng.standard_normal(600), "y": rng.standard_normal(600)})
+    noise.assign(ill=np.where(rng.random(600) < 0.7, "no", "yes")).to_csv("noise.csv", index=False)
+    status, found = asked("noise.csv", "--label", "ill", "--policy", "claim.toml")
+    assert status == 0
+    assert found["sentence"].startswith(
+        "No release that meets the policy is shown to be of use: always guessing the commonest "
+        "label is right in "
+    )
+    assert "With randomized-response ε = 0.5, the best of them, a model" in found["sentence"]
+    assert not any("commonest" in note for note in found["notes"])
+
+
+@pytest.mark.parametrize(
+    ("text", "nothing"),
+    [
+        ("", True),
+        ('[claim]\nmechanism = "rr"', True),
+        ("[claim]\nepsilon = 3.0", False),
+        ("[claim]\nlambda = 0.3", False),
+        ('[checks.label-inference-advantage]\nmax = "claim"', True),
+        ("[checks.label-inference-advantage]\nmax = 0.1", False),
+        ("[checks.label-inference-accuracy]\nmax = 0.9", False),
+        ("[checks.renyi-epsilon]\nmax = 1.0", False),
+        ('[checks.instance-loss-exceedance]\nat = "claim + 5"\nmax = 0.05', True),
+        ("[checks.instance-loss-exceedance]\nat = 6.0\nmax = 0.05", False),
+    ],
+)
+def test_a_policy_that_limits_nothing(text, nothing):
+    stated = f'schema = 1\nextends = "ldpaudit:default"\n{text}\n'
+    assert limits_nothing(parse_policy(stated, "p.toml")) == nothing
+
+
+def test_a_policy_that_limits_nothing_is_said_to(place):
+    for policy, said in (("ldpaudit:strict", True), ("claim.toml", False)):
+        _, found = asked("people.csv", "--label", "ill", "--policy", policy, *QUICK)
+        assert any("limits neither ε nor" in note for note in found["notes"]) == said
 
 
 def test_waiting_is_over_at_the_deadline():

@@ -217,6 +217,37 @@ def test_a_setting_that_may_not_be_published_is_no_answer():
     assert "no setting of the grid passed and may be published in every draw" in none.sentence
 
 
+def stopped(value, verdict, **checks):
+    """Return a setting with one draw, held up by checks: each (level, verdict)."""
+    content = draw(verdict)
+    content["result"]["checks"] = [
+        {"id": name, "question": "?", "limit": None, "observed": None, "level": level,
+         "verdict": found, "reason": f"{name} at {value}"}
+        for name, (level, found) in checks.items()
+    ]  # fmt: skip
+    return setting_of("rr", "lambda", value, [content], (), 0.95)
+
+
+def test_where_nothing_passes_the_check_that_stops_most_is_named():
+    bad, open_, warned = ("error", "fail"), ("error", "inconclusive"), ("warn", "fail")
+    settings = [
+        stopped(0.1, "fail", power=bad, identifiers=bad, loss=warned),
+        stopped(0.2, "inconclusive", power=open_, loss=warned),
+        stopped(0.3, "fail", identifiers=bad, power=open_),
+    ]
+    # What is less grave than the gravest stops nothing.
+    assert [list(one.stopped_by) for one in settings[1:]] == [["power"], ["identifiers"]]
+    found = least_noise("rr", [*settings, stopped(0.4, "fail", identifiers=bad)], 0.95)
+    assert found.sentence == (
+        "rr: no setting of the grid passed in every draw. The check identifiers stopped 3 of 4 "
+        "settings; even at λ = 0.4 (ε = 1): identifiers at 0.4."
+    )
+    one = least_noise("rr", [settings[1], setting(0.3, "fail")], 0.95)
+    assert one.sentence.endswith(
+        "The check power stopped 1 of 2 settings; at λ = 0.2 (ε = 1): power at 0.2."
+    )
+
+
 def test_the_share_that_passes_is_covered_although_the_setting_was_chosen():
     """At the chosen setting the lower bound lies above the truth in at most 5 % of sweeps."""
     rng, wrong, answered = np.random.default_rng(9), 0, 0
@@ -298,6 +329,11 @@ def test_half_a_file_is_no_point(data, tmp_path):
 
 
 def test_values_and_ranges_run_from_the_least_noise_to_the_most():
+    for parameter, text in (("epsilon", "0,5"), ("lambda", "0,5"), ("epsilon", "0,5:1,5:3")):
+        with pytest.raises(InputError, match=r"write a decimal point: 0\.5\.$"):
+            parse_grid(parameter, text)
+    with pytest.raises(InputError, match=r"above 0 and finite\.$"):
+        parse_grid("epsilon", "0,1,2")
     assert parse_grid("lambda", "0.3,0.1,0.1").values == (0.1, 0.3)
     assert parse_grid("lambda", "0.05:0.4:8").values == (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
     assert parse_grid("epsilon", "1:3:3").values == (3.0, 2.0, 1.0)

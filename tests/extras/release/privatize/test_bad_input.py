@@ -101,6 +101,9 @@ def world(tmp_path_factory):
 CASES = {
     "epsilon 0": (f"{RR} --epsilon 0", "above 0"),
     "epsilon negative": (f"{RR} --epsilon -1", "above 0"),
+    "a comma": (f"{RR} --epsilon 0,5", "write a decimal point: 0.5."),
+    "a comma of a column": ("--label label:rr:epsilon=0,5", "write a decimal point: 0.5."),
+    "a comma of a range": ("--label weeks:laplace:epsilon=1:labels=0:9,5", "point: 9.5."),
     "epsilon infinite": (f"{RR} --epsilon inf", "finite"),
     "epsilon nan": (f"{RR} --epsilon nan", "number"),
     "epsilon beyond floats": (f"{RR} --epsilon 800", "from 1e-06 to 50"),
@@ -117,6 +120,8 @@ CASES = {
     "negative seed": (f"{ONE} --experimental --seed -3", "negative"),
     "label": (f"{ONE} --label labell", "did you mean '"),
     "drop": (f"{ONE} --drop towm", "did you mean '"),
+    "drop a list": (f"{ONE} --drop town,x", "each by itself: --drop town --drop x."),
+    "text": (f"{ONE} --text towm", "There is no column 'towm' to read as text"),
     "drop the label": (f"{ONE} --drop label", "must not be dropped"),
     "keep nothing": (f"{ONE} --keep nowhere", "nowhere"),
     "keep the label": (f"{ONE} --keep label", "--keep"),

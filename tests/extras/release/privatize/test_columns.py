@@ -151,6 +151,16 @@ def test_several_columns_of_one_kind_are_warned_of_together(tmp_path):
 
 
 @pytest.mark.scanned
+def test_cells_of_another_kind_are_warned_of_with_the_options_that_name_them(tmp_path):
+    cells = np.where(ROW % 20 == 0, "negative", drawn("cells").integers(0, 50, N).astype(str))
+    (warning,) = released(table(finding=cells), tmp_path)
+    assert warning.endswith(
+        "Correct it, name the mark of such cells (--missing-values), or have it read as text "
+        "(--text)."
+    )
+
+
+@pytest.mark.scanned
 @pytest.mark.parametrize("case", WARNED)
 def test_what_may_give_people_away_is_warned_of(case, tmp_path):
     values, words = WARNED[case]
@@ -467,6 +477,14 @@ def test_what_is_refused(case, here):
     options, word = REFUSED_SEVERAL_COLUMNS[case]
     Path("plan.toml").write_text(PLAN)
     assert word in refused("privatize", "data.parquet", "-o", "r.parquet", *options, folder=here)
+
+
+def test_a_decimal_comma_in_a_plan_is_said_with_its_line(here):
+    Path("plan.toml").write_text('[[labels]]\nlabel = "flag"\nmechanism = "rr"\nepsilon = 1,0\n')
+    said = refused(
+        "privatize", "data.parquet", "-o", "r.parquet", "--plan", "plan.toml", folder=here
+    )
+    assert said.endswith("; write a decimal point: 1.0 (at line 4, column 12).")
 
 
 RR = {"mechanism": "rr", "epsilon": 1.0}

@@ -124,8 +124,10 @@ def test_a_declaration_beside_a_file(tmp_path):
     assert read_release(path).release.declaration is not None
     result = ldpaudit.audit(path, only=["mechanism"])
     assert result.mechanism.epsilon == pytest.approx(1.0)
-    with pytest.raises(InputError, match="one mechanism's parameters and the options another"):
+    with pytest.raises(InputError, match="declares ε = 1, and the options say ε = 2; leave"):
         ldpaudit.audit(path, mechanism="rr", epsilon=2)
+    with pytest.raises(InputError, match="one mechanism's parameters and the options another"):
+        ldpaudit.audit(path, mechanism={"name": "rr", "classes": ["a", "c"]})
     with pytest.raises(InputError, match="none of the private"):
         read_release(path, label="x")
     for content, word in (
@@ -316,3 +318,17 @@ def test_compare_trains_with_the_sample(few):
     assert "unbiased" in found.method
     # The best guess from x alone is right for 59 % of the rows, the majority for a third.
     assert found.value > 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("r", True), ("r.2026", True), ("r.csv", False), ("r.pq", False), ("r.feather", False)],
+)
+def test_a_name_that_names_no_format_is_said_to_be_parquet(name, said, tmp_path):
+    data = tmp_path / "d.csv"
+    frame(200).to_csv(data, index=False)
+    secret = tmp_path / f"true {name}"
+    status, printed = ran(data, "-o", tmp_path / name, "--secret", secret, *RR)
+    assert status == 0
+    assert printed.count("as Parquet, since the ending of its name") == 2 * said
+    assert pq.read_table(tmp_path / name).num_rows == 200 if said else True
