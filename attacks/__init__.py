@@ -8,6 +8,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
@@ -191,7 +192,7 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         If it cannot be built.
     """
     with _faults(name):
-        attack = build(knowledge)
+        attack = build(replace(knowledge, in_order=read_only(knowledge.in_order)))
         unstated = [member for member in STATED if not hasattr(attack, member)]
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
