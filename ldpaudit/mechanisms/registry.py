@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
+from ldpaudit.mechanisms.foreign import checked, watched_family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, imported
@@ -66,7 +67,9 @@ def family(name: str) -> Family:
         raise InputError(
             f"The plug-in {name!r} (mechanism) has other traits than the door takes: {wrong}."
         )
-    return found if isinstance(found, Family) else _OfClass(traits, kind=found)
+    if not isinstance(found, Family):
+        return _OfClass(traits, kind=found)
+    return found if name in BUILT_IN else watched_family(found)
 
 
 class _OfClass(Family):
@@ -76,7 +79,12 @@ class _OfClass(Family):
         self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> Mechanism:
         kind: Any = self.kind
-        made: Mechanism = kind.from_parameters(parameters, classes)
+        name = self.traits.name
+
+        def build() -> Any:
+            return kind.from_parameters(parameters, classes)
+
+        made: Mechanism = build() if name in BUILT_IN else checked(name, build)
         return made
 
 
@@ -129,10 +137,6 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
     named, stated = family(declaration.name), dict(declaration.parameters)
     method = stated.pop(ROUND, None) if ROUND in named.traits.options else None
     made = named.from_parameters(stated, classes)
-    if declaration.name not in BUILT_IN:
-        from ldpaudit.mechanisms.foreign import check_stated
-
-        check_stated(made)
     if method is None:
         return made
     from ldpaudit.mechanisms.rounded import with_rounding

@@ -5,9 +5,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from pyarrow import DictionaryArray, RecordBatchReader, array, int8, table
 
-from ldpaudit.doors import Command, Format, Generator, Option, Outputs, Reader, Told, carry_out
+from ldpaudit.doors import (
+    Channel,
+    Command,
+    Family,
+    Format,
+    Generator,
+    InputError,
+    Option,
+    Outputs,
+    Parameter,
+    Reader,
+    Told,
+    Traits,
+    carry_out,
+    check_classes,
+    check_epsilon,
+)
 
 ROWS = [*range(4, 100)]
 
@@ -182,3 +199,54 @@ RENDERS_NONSENSE = Format(nonsense)
 RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
 STORES_RAISING = Command(named(raising).function, stored=raising)
 STORES_NONSENSE = Command(named(raising).function, stored=nonsense)
+
+
+def mechanism(channel=lambda rows, classes: Channel(rows, classes, classes), says="noise"):
+    """Return a family of randomized response whose channel is made by a function of the matrix."""
+
+    def built(classes, stated):
+        rows = np.exp(stated * np.eye(len(classes)))
+        return channel(rows / rows.sum(axis=1, keepdims=True), classes)
+
+    return Family(
+        traits=Traits(
+            name="broken",
+            title="broken response",
+            labels="classes",
+            outputs="labels",
+            label_depends_on_features=False,
+            features="unchanged",
+            rows="independent",
+            options=("epsilon", "classes", "labels"),
+            stated_by=("epsilon",),
+            whole=True,
+            needs=frozenset(),
+        ),
+        parameters=(
+            Parameter("classes", check_classes),
+            Parameter("epsilon", check_epsilon, "stated"),
+        ),
+        channel=built,
+        describe=lambda _: says,
+    )
+
+
+def by_chance(rows, classes):
+    drawn = np.random.default_rng().dirichlet(np.ones(len(classes)), len(classes))
+    return Channel(drawn, classes, classes)
+
+
+def refusing(*_):
+    raise InputError("Three labels are too many.")
+
+
+NO_CHANNEL = mechanism(nonsense)
+BARE_ROWS = mechanism(lambda rows, _: rows)
+HALF_ROWS = mechanism(lambda rows, classes: Channel(rows / 2, classes, classes))
+BY_CHANCE = mechanism(by_chance)
+TURNED = mechanism(lambda rows, classes: Channel(rows, classes[::-1], classes))
+REFUSING = mechanism(refusing)
+RAISING_ROWS = mechanism(raising)
+LEAVING_ROWS = mechanism(leaving)
+SAYS_NO_TEXT = mechanism(says=None)
+SAYS_EMPTY_TEXT = mechanism(says=" ")

@@ -87,6 +87,17 @@ WRONG = [
     ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
     ("audit", "broken_parts:NoFinding", "must return a Finding"),
     ("audit", "broken_parts:RAISING", "calls itself None"),
+    ("mechanism", "broken_parts:RAISING", "is not a mechanism with traits"),
+    ("mechanism", "broken_parts:NO_CHANNEL", "must be a ldpaudit.doors.Channel. Got int instead."),
+    ("mechanism", "broken_parts:BARE_ROWS", "must be a ldpaudit.doors.Channel. Got ndarray"),
+    ("mechanism", "broken_parts:HALF_ROWS", "'broken' (mechanism): Each row of a channel must sum"),
+    ("mechanism", "broken_parts:BY_CHANCE", "is another one each time it is built"),
+    ("mechanism", "broken_parts:TURNED", "The classes of the channel of the plug-in 'broken'"),
+    ("mechanism", "broken_parts:REFUSING", "'broken' (mechanism): Three labels are too many."),
+    ("mechanism", "broken_parts:RAISING_ROWS", "failed: RuntimeError at line"),
+    ("mechanism", "broken_parts:LEAVING_ROWS", "failed: SystemExit at line"),
+    ("mechanism", "broken_parts:SAYS_NO_TEXT", "must be a text. Got NoneType instead."),
+    ("mechanism", "broken_parts:SAYS_EMPTY_TEXT", "must be a text. Got an empty one instead."),
 ]
 
 
@@ -110,6 +121,23 @@ def test_a_broken_part_is_one_line_and_stops_nothing_else(broken, command, data,
     status, said = command(*unlike)
     assert status in (0, 3), said
     assert "'broken'" not in said
+
+
+@pytest.mark.parametrize(
+    ("place", "part"), [(place, part) for kind, place, part in WRONG if kind == "mechanism"]
+)
+def test_a_broken_mechanism_releases_and_audits_nothing(broken, command, data, place, part):
+    broken("mechanism", {"broken": place})
+    before = {*data.parent.iterdir()}
+    claim = ("--mechanism", "broken", "--epsilon", 1.0)
+    out = ("-o", data.with_name("out.parquet"), "--classes", "no,perhaps,yes")
+    for words in (("privatize", data, *out, *claim), ("run", data, *claim)):
+        status, said = command(*words)
+        lines = [line for line in said.splitlines() if not line.endswith("…")]
+        assert (status, len(lines)) == (2, 1), said
+        assert part in lines[0]
+        assert "SECRET" not in said
+        assert {*data.parent.iterdir()} == before
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"attack"}))
