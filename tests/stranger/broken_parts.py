@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pyarrow import DictionaryArray, RecordBatchReader, array, int8, table
+from pyarrow import DictionaryArray, RecordBatchReader, array, csv, int8, table
 
 from ldpaudit.doors import (
     Channel,
@@ -41,6 +41,10 @@ def nonsense(*_, **__):
     return 3
 
 
+def refusing(*_, **__):
+    raise InputError("Three labels are too many.")
+
+
 def unstated(value):
     "Do nothing."
 
@@ -68,6 +72,10 @@ class Other(Nonsense):
         return table({"x": labels})
 
 
+class Refusing(Nonsense):
+    sample = refusing
+
+
 class Unstorable(Nonsense):
     def state(self):
         return {"own": object()}
@@ -91,6 +99,10 @@ class Audit:
         return None
 
     run = raising
+
+
+class RefusingAudit(Audit):
+    run = refusing
 
 
 class NoFinding(Audit):
@@ -192,6 +204,23 @@ READS_TEXT = Reader(".odd", nonsense)
 WRITES_RAISING = Reader((".odd",), nonsense, raising)
 WRITES_NOTHING = Reader((".odd",), nonsense, nonsense)
 WRITES_NEVER = Reader((".odd",), nonsense)
+
+
+def written_otherwise(change, reads=csv.read_csv):
+    """Return a reader that writes another table than the one it is given."""
+    return Reader((".odd",), reads, lambda rows, path: csv.write_csv(change(rows), path))
+
+
+WRITES_FEWER = written_otherwise(lambda rows: rows.slice(1))
+WRITES_TURNED = written_otherwise(lambda rows: rows.take(array(range(len(rows) - 1, -1, -1))))
+WRITES_RENAMED = written_otherwise(
+    lambda rows: rows.rename_columns([*map(str.upper, rows.schema.names)])
+)
+WRITES_UNREADABLE = written_otherwise(lambda rows: rows, raising)
+READS_TWICE = Reader((".odd",), lambda _: table([[1], [2]], names=["x", "x"]))
+STREAMS_TWICE = Reader((".odd",), stream=lambda *_: READS_TWICE.read(0).to_reader())
+READS_REFUSING = Reader((".odd",), refusing)
+RENDERS_REFUSING = Format(refusing)
 READS_PARQUET = Reader((".parquet", ".odd"), nonsense)
 RENDERS_RAISING = Format(raising)
 RENDERS_LEAVING = Format(leaving)
@@ -234,10 +263,6 @@ def mechanism(channel=lambda rows, classes: Channel(rows, classes, classes), say
 def by_chance(rows, classes):
     drawn = np.random.default_rng().dirichlet(np.ones(len(classes)), len(classes))
     return Channel(drawn, classes, classes)
-
-
-def refusing(*_):
-    raise InputError("Three labels are too many.")
 
 
 NO_CHANNEL = mechanism(nonsense)

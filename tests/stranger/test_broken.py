@@ -8,7 +8,10 @@ import pytest
 
 from ldpaudit import plugins
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.added import reader_of
+from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.errors import InputError
+from ldpaudit.extras.kinds.files.read_back import check_read_back
 from ldpaudit.extras.release.synthesis.factory import (
     generator,
     load_generator,
@@ -70,6 +73,12 @@ WRONG = [
     ("reader", "broken_parts:STREAMS_RAISING", "failed: RuntimeError at line"),
     ("reader", "broken_parts:STREAMS_NONSENSE", "must stream a pyarrow.RecordBatchReader"),
     ("reader", "broken_parts:STREAMS_NOTHING", "must have a function that reads"),
+    ("reader", "broken_parts:READS_TWICE", "'broken' (reader): Every column must have a name of"),
+    ("reader", "broken_parts:STREAMS_TWICE", "'broken' (reader): Every column must have a name"),
+    ("reader", "broken_parts:READS_REFUSING", "'broken' (reader): Three labels are too many."),
+    ("format", "broken_parts:RENDERS_REFUSING", "'broken' (format): Three labels are too many."),
+    ("generator", "broken_parts:Refusing", "'broken' (generator): Three labels are too many."),
+    ("audit", "broken_parts:RefusingAudit", "'broken' (audit): Three labels are too many."),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
     ("reader", "broken_parts:READS_TEXT", "must be a tuple of texts such as '.avro'"),
     ("format", "broken_parts:RAISING", "must be a ldpaudit.doors.Format. Got Command instead."),
@@ -226,6 +235,10 @@ def test_a_reader_reads_one_file_of_this_computer(command, pipe):
     [
         ("WRITES_RAISING", "(reader) failed: RuntimeError at line"),
         ("WRITES_NOTHING", "wrote nothing to the path"),
+        ("WRITES_FEWER", "(reader) does not read what it wrote: 499 of 500 rows."),
+        ("WRITES_TURNED", "(reader) does not read what it wrote: other values in column 1"),
+        ("WRITES_RENAMED", "(reader) does not read what it wrote: other columns."),
+        ("WRITES_UNREADABLE", "What was written cannot be read. The plug-in 'broken' (reader)"),
         ("WRITES_NEVER", "cannot be written in the format of its name"),
     ],
 )
@@ -237,6 +250,31 @@ def test_what_a_reader_cannot_write_is_not_written(broken, command, data, place,
     assert (status, len(lines)) == (2, 1), said
     assert part in lines[0]
     assert {*data.parent.iterdir()} == before
+
+
+def test_what_a_text_file_keeps_is_read_back(installed, tmp_path):
+    """Types change in a text file, and nothing that is missing has a spelling of its own."""
+    own, reader = reader_of("any.pipe")
+    table = pa.table(
+        {
+            "word": pa.array(["a", "b", None, ""]).dictionary_encode(),
+            "digits": ["1", "2", "3", "4"],
+            "half": pa.array([0.1, None, float("nan"), 2.0], pa.float32()),
+            "whole": pa.array([1.0, 2.0, 3.0, 4.0]),
+            "small": pa.array([1, 2, None, 3], pa.int8()),
+            "yes": [True, False, None, True],
+            "day": pa.array([0, 1, 2, None], pa.date32()),
+            "time": pa.array([0, 1, 2, None], pa.timestamp("us")),
+            "nothing": pa.nulls(4),
+        }
+    )
+    place = tmp_path / "any.pipe"
+    reader.write(MemoryTable(table).table, place)
+    check_read_back(own, reader, place, table)
+    for name, other in (("word", ["a", "c", None, ""]), ("half", [0.1, 1.0, None, 2.0])):
+        changed = table.set_column(table.column_names.index(name), name, pa.array(other))
+        with pytest.raises(InputError, match="does not read what it wrote: other values"):
+            check_read_back(own, reader, place, changed)
 
 
 def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):

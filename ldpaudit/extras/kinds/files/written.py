@@ -53,6 +53,7 @@ from ldpaudit.datasets.formats.tables import (
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.datasets.writing import sidecar
 from ldpaudit.doors import InputError, LdpAuditError, OutputError, Reader, Scratch
+from ldpaudit.extras.kinds.files.read_back import check_read_back
 from ldpaudit.plugins import watched
 from ldpaudit.work.files import PartFile, WholeFiles
 
@@ -394,7 +395,7 @@ class _WholeTable:
         self._batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
         self._size += batch.nbytes
         try:
-            check_fits(2 * self._size, f"The file {quoted(self._target.name)}")
+            check_fits(3 * self._size, f"The file {quoted(self._target.name)}")
         except InputError as error:
             raise OutputError(str(error)) from None
 
@@ -414,6 +415,10 @@ class _WholeTable:
                     f"The plug-in {self._own!r} (reader) wrote nothing to the path that it was "
                     "given."
                 )
+            try:
+                check_read_back(self._own, self._reader, place, table)
+            except LdpAuditError as error:
+                raise OutputError(str(error)) from error
             with place.open("rb") as written:
                 shutil.copyfileobj(written, self._stream)
 
