@@ -99,6 +99,12 @@ def table_of(own: str, reader: Reader, location: Location) -> TableSource:
         return MemoryTable(table, location)
 
 
+def read_again(own: str, reader: Reader, place: Path) -> pa.Table:
+    """Return what a registered reader reads of a file of this computer, in the usual types."""
+    source = table_of(own, reader, Location(place.name, pafs.LocalFileSystem(), (str(place),)))
+    return pa.Table.from_batches(source.batches(), source.schema)
+
+
 class _StreamedTable(TableSource):
     """A file that a registered reader reads a piece at a time, once more for each pass."""
 

@@ -1,4 +1,4 @@
-"""Whether what another package's reader wrote is read as it was: its rows, in their order."""
+"""Files that another package's reader writes: each must be read as it was, rows in their order."""
 
 from pathlib import Path
 from typing import Final
@@ -6,31 +6,48 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.fs as pafs
 
-from ldpaudit.datasets.formats.added import table_of
-from ldpaudit.datasets.formats.locations import Location
-from ldpaudit.datasets.formats.tables import MemoryTable, decoded
-from ldpaudit.doors import InputError, LdpAuditError, Reader, refuse
+from ldpaudit.datasets.formats.added import Reader, read_again
+from ldpaudit.datasets.formats.tables import decoded
+from ldpaudit.errors import InputError, LdpAuditError, OutputError, refuse
+from ldpaudit.plugins import watched
 
 _MISSING: Final = ""
+
+
+def write_with(own: str, reader: Reader, table: pa.Table, place: Path) -> None:
+    """Let the reader called ``own`` write a table to a place where no file is.
+
+    Raises
+    ------
+    OutputError
+        If it fails, writes no file, or another one than it reads as this table.
+    """
+    assert reader.write is not None
+    try:
+        with watched("reader", own, "nothing was written"):
+            reader.write(table, place)
+        refuse(
+            not place.is_file(),
+            f"The plug-in {own!r} (reader) wrote nothing to the path that it was given.",
+        )
+        check_read_back(own, reader, place, table)
+    except LdpAuditError as error:
+        raise OutputError(str(error)) from error
 
 
 def check_read_back(own: str, reader: Reader, place: Path, table: pa.Table) -> None:
     """Refuse a file that the reader called ``own`` wrote, if it does not read this table of it."""
     # InputError or LdpAuditError, in one line that names the reader.
-    location = Location(place.name, pafs.LocalFileSystem(), (str(place),), None)
     try:
-        source = table_of(own, reader, location)
-        found = pa.Table.from_batches(source.batches(), source.schema)
+        found = read_again(own, reader, place)
     except LdpAuditError as error:
         raise InputError(f"What was written cannot be read. {error}") from error
-    wanted = MemoryTable(table).table
-    refuse(found.column_names != wanted.column_names, _other(own, "other columns"))
-    refuse(len(found) != len(wanted), _other(own, f"{len(found):,} of {len(wanted):,} rows"))
-    for place_of, name in enumerate(wanted.column_names, start=1):
-        same = _same(wanted.column(name), found.column(name))
-        refuse(not same, _other(own, f"other values in column {place_of}, or in another order"))
+    refuse(found.column_names != table.column_names, _other(own, "other columns"))
+    refuse(len(found) != len(table), _other(own, f"{len(found):,} of {len(table):,} rows"))
+    for number, name in enumerate(table.column_names, start=1):
+        same = _same(table.column(name), found.column(name))
+        refuse(not same, _other(own, f"other values in column {number}, or in another order"))
 
 
 def _other(own: str, what: str) -> str:
