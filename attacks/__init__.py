@@ -49,6 +49,7 @@ def __dir__() -> list[str]:
 
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
+_METHODS: Final = ("fit", "posterior")
 _SLACK: Final = 1e-6
 _NAME: Final = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 
@@ -197,6 +198,12 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
     check_name("attack", name, attack.name)
+    title: Any = attack.title
+    if not isinstance(title, str) or not title.strip():
+        raise InputError(f"The title of the attack {name!r} must be a text.")
+    lacks = [method for method in _METHODS if not callable(getattr(attack, method, None))]
+    if lacks:
+        raise InputError(f"The attack {name!r} must have a method {lacks[0]!r}.")
     needs: Any = attack.needs
     listed = isinstance(needs, Collection) and not isinstance(needs, str)
     if not listed or any(not isinstance(need, str) or need not in NEEDS for need in needs):
@@ -226,13 +233,19 @@ class _Foreign:
 
     def __init__(self, name: str, attack: Attack) -> None:
         self.name, self._attack = name, attack
-        self.title, self.needs = str(attack.title), frozenset(attack.needs)
+        self.title, self.needs = attack.title, frozenset(attack.needs)
         self.uses_release, self.learns_from_asked = attack.uses_release, attack.learns_from_asked
         self.most_rows = attack.most_rows
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
         with _faults(self.name):
-            self._attack = self._attack.fit(read_only(release), rng)
+            fitted: Any = self._attack.fit(read_only(release), rng)
+        if not callable(getattr(fitted, "posterior", None)):
+            raise AttackError(
+                f"What 'fit' of the attack {self.name!r} returns must be the attack itself "
+                f"(return self). Got {type(fitted).__name__} instead."
+            )
+        self._attack = fitted
         return self
 
     def posterior(self, release: Release) -> FloatArray:

@@ -77,6 +77,8 @@ _SHARE: Final = (0.0, 1.0)
 # What rounding may add to a number.
 _SLACK: Final = 1e-9
 
+_METHODS: Final = ("unavailable", "run")
+
 # Audits that need nothing of what others compute.
 _ALONE: Final = frozenset(("seeds",))
 
@@ -181,6 +183,8 @@ def _loaded(name: str, path: str) -> Audit:
     except (Exception, SystemExit) as error:
         raise unloadable("audit", name, error) from error
     check_name("audit", name, getattr(audit, "id", None))
+    lacks = [method for method in _METHODS if not callable(getattr(audit, method, None))]
+    refuse(lacks, f"The plug-in {name!r} (audit) must have the methods {' and '.join(_METHODS)}.")
     return audit
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError, refuse
+from ldpaudit.errors import InputError, LdpAuditError, refuse
 from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.channel import ROW_SUM_TOLERANCE, Channel
 from ldpaudit.mechanisms.finite import Family, FiniteMechanism
@@ -19,6 +19,7 @@ from ldpaudit.release import FloatArray, IntArray, Label
 
 # How far apart two ε may be by rounding, as a share of the larger one and in nats.
 _ROUNDING: Final = 1e-6
+_OTHERWISE: Final = "run again with --debug for more"
 # Where a mechanism has a channel, or none.
 _CHANNELS: Final = ("channel", "compared", "label_channel")
 
@@ -49,20 +50,27 @@ def checked(name: str, build: Callable[[], Built]) -> Built:
         If it is no mechanism, states something else than what the door asks for, contradicts
         itself, or is not the same each time that it is built.
     """
-    made, again = build(), build()
+    # What it raises on purpose is about the parameters, which are the user's.
+    with watched("mechanism", name, _OTHERWISE, (LdpAuditError,)):
+        made, again = build(), build()
     part = f"the plug-in {name!r} (mechanism)"
     refuse(
         not isinstance(made, Mechanism),
         f"What {part} builds must be a ldpaudit.doors.Mechanism. Got {type(made).__name__} "
         "instead.",
     )
-    with watched("mechanism", name, "run again with --debug for more"):
+    with watched("mechanism", name, _OTHERWISE):
         _check_channels(made, again, part)
         _check_epsilon(made, part)
         said: Any = made.description
         refuse(
             not isinstance(said, str) or not said.strip(),
             f"The description of {part} must be a text. Got {_got(said)} instead.",
+        )
+        remarks: Any = made.remarks()
+        refuse(
+            not isinstance(remarks, tuple) or not all(isinstance(one, str) for one in remarks),
+            f"The remarks of {part} must be a tuple of texts. Got {_got(remarks)} instead.",
         )
     return made
 
@@ -105,7 +113,7 @@ def _same(one: Channel | None, other: Any) -> bool:
 
 
 def _got(value: Any) -> str:
-    return "an empty one" if isinstance(value, str) else type(value).__name__
+    return "an empty one" if isinstance(value, str) and not value.strip() else type(value).__name__
 
 
 def _check_epsilon(mechanism: Mechanism, part: str) -> None:

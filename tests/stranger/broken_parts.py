@@ -9,6 +9,7 @@ import numpy as np
 from pyarrow import DictionaryArray, RecordBatchReader, array, csv, int8, table
 
 from ldpaudit.doors import (
+    EXIT,
     Channel,
     Command,
     Family,
@@ -72,6 +73,11 @@ class Other(Nonsense):
         return table({"x": labels})
 
 
+class Warned(Nonsense):
+    def _learn(self, *_):
+        self.warnings = "One sentence."
+
+
 class Refusing(Nonsense):
     sample = refusing
 
@@ -99,6 +105,10 @@ class Audit:
         return None
 
     run = raising
+
+
+class NoRun(Audit):
+    run = None
 
 
 class RefusingAudit(Audit):
@@ -226,11 +236,17 @@ RENDERS_RAISING = Format(raising)
 RENDERS_LEAVING = Format(leaving)
 RENDERS_NONSENSE = Format(nonsense)
 RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
+RETURNS_FAIL = named(lambda: EXIT["fail"])
+RETURNS_NONSENSE = named(lambda: 7)
+RETURNS_TEXT = named(lambda: "done")
+NO_FILE = named(lambda: Path("SECRET", "file").read_bytes())
 STORES_RAISING = Command(named(raising).function, stored=raising)
 STORES_NONSENSE = Command(named(raising).function, stored=nonsense)
 
 
-def mechanism(channel=lambda rows, classes: Channel(rows, classes, classes), says="noise"):
+def mechanism(
+    channel=lambda rows, classes: Channel(rows, classes, classes), says="noise", remarks=()
+):
     """Return a family of randomized response whose channel is made by a function of the matrix."""
 
     def built(classes, stated):
@@ -257,6 +273,7 @@ def mechanism(channel=lambda rows, classes: Channel(rows, classes, classes), say
         ),
         channel=built,
         describe=lambda _: says,
+        remarks=remarks,
     )
 
 
@@ -274,4 +291,5 @@ REFUSING = mechanism(refusing)
 RAISING_ROWS = mechanism(raising)
 LEAVING_ROWS = mechanism(leaving)
 SAYS_NO_TEXT = mechanism(says=None)
+REMARKS_A_TEXT = mechanism(remarks="One sentence.")
 SAYS_EMPTY_TEXT = mechanism(says=" ")

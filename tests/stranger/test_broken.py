@@ -9,9 +9,9 @@ import pytest
 from ldpaudit import plugins
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.added import reader_of
+from ldpaudit.datasets.formats.read_back import check_read_back
 from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.errors import InputError
-from ldpaudit.extras.kinds.files.read_back import check_read_back
 from ldpaudit.extras.release.synthesis.factory import (
     generator,
     load_generator,
@@ -78,6 +78,9 @@ WRONG = [
     ("reader", "broken_parts:READS_REFUSING", "'broken' (reader): Three labels are too many."),
     ("format", "broken_parts:RENDERS_REFUSING", "'broken' (format): Three labels are too many."),
     ("generator", "broken_parts:Refusing", "'broken' (generator): Three labels are too many."),
+    ("command", "broken_parts:NO_FILE", "'broken' (command): A file could not be used: No such"),
+    ("command", "broken_parts:RETURNS_NONSENSE", "returned the exit status 7; it must be one of"),
+    ("audit", "broken_parts:NoRun", "must have the methods unavailable and run"),
     ("audit", "broken_parts:RefusingAudit", "'broken' (audit): Three labels are too many."),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
     ("reader", "broken_parts:READS_TEXT", "must be a tuple of texts such as '.avro'"),
@@ -105,6 +108,7 @@ WRONG = [
     ("mechanism", "broken_parts:REFUSING", "'broken' (mechanism): Three labels are too many."),
     ("mechanism", "broken_parts:RAISING_ROWS", "failed: RuntimeError at line"),
     ("mechanism", "broken_parts:LEAVING_ROWS", "failed: SystemExit at line"),
+    ("mechanism", "broken_parts:REMARKS_A_TEXT", "must be a tuple of texts. Got str instead."),
     ("mechanism", "broken_parts:SAYS_NO_TEXT", "must be a text. Got NoneType instead."),
     ("mechanism", "broken_parts:SAYS_EMPTY_TEXT", "must be a text. Got an empty one instead."),
 ]
@@ -166,6 +170,20 @@ def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind)
     assert (status, len(lines)) == (2, 1), said
     twice = "registered 2 times, by the packages broken, broken-again; uninstall all but one."
     assert twice in lines[0]
+
+
+@pytest.mark.parametrize(("place", "status"), [("RETURNS_FAIL", 1), ("RETURNS_TEXT", 0)])
+def test_what_a_command_returns_is_its_exit_status(broken, command, place, status):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    assert command("broken") == (status, "")
+
+
+def test_a_warning_of_a_generator_is_a_text(broken, installed):
+    broken("generator", {"broken": "broken_parts:Warned"})
+    labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+    rows = pa.table({"x": labels})
+    fitted = generator("broken").fit(rows, labels, 2, rng=np.random.default_rng(1))
+    assert fitted.warnings == ("One sentence.",)
 
 
 @pytest.mark.parametrize("name", ["run", "sweep", "policy", "policy.check", "mechanism.describe"])
