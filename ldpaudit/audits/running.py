@@ -241,6 +241,8 @@ def _impossible(number: Estimate | Curve) -> str | None:
         return "no bound that is certified is infinite"
     least, most = _SHARE if share else _RANGES.get(number.unit, (-math.inf, math.inf))
     every = [*_values(number.value), *ends[0], *ends[1]]
+    if number.axis == "epsilon" and min(every, default=0.0) < 0:
+        return "no ε is negative; a bound that finds nothing is 0"
     if any(not least - _SLACK <= one <= most + _SLACK for one in every):
         return f"a number of the unit {number.unit!r} lies from {least:g} to {most:g}"
     return None
@@ -265,8 +267,8 @@ def _stated(name: str, audit: Audit) -> tuple[Counts, tuple[Need, ...]]:
 
 
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
+    release, (_, needs) = context.release, _stated(name, audit)
     with _watched(name):
-        release, (_, needs) = context.release, _stated(name, audit)
         has = {"labels": not release.constant, "rows": release.bags is None}
         lacking = [need for need, there in has.items() if need in needs and not there]
         reason = _LACKS[lacking[0]] if lacking else audit.unavailable(context)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from inspect import getattr_static
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -79,7 +80,7 @@ def _check_channels(made: Mechanism, again: Mechanism, part: str) -> None:
     must = "a ldpaudit.doors.Channel"
     finite = isinstance(made, FiniteMechanism)
     for name in _CHANNELS:
-        own: Any = getattr(made, name, None)
+        own, other = _held(made, name), _held(again, name)
         known = isinstance(own, Channel) or (own is None and not finite)
         refuse(
             not known,
@@ -87,7 +88,7 @@ def _check_channels(made: Mechanism, again: Mechanism, part: str) -> None:
             "instead.",
         )
         refuse(
-            not _same(own, getattr(again, name, None)),
+            not _same(own, other),
             f"The {name} of {part} is another one each time it is built; its parameters alone "
             "must decide it.",
         )
@@ -102,12 +103,19 @@ def _check_channels(made: Mechanism, again: Mechanism, part: str) -> None:
         )
 
 
+def _held(made: Mechanism, name: str) -> Any:
+    """Return what a mechanism has under a name; None where it has nothing of that name."""
+    # An error inside a property is no lack of it.
+    return None if getattr_static(made, name, None) is None else getattr(made, name)
+
+
 def _same(one: Channel | None, other: Any) -> bool:
     if one is None or one is other:
         return one is other
     return (
         isinstance(other, Channel)
         and (one.classes, one.outputs) == (other.classes, other.outputs)
+        and _equal(one.epsilon, other.epsilon)
         and np.allclose(one.matrix, other.matrix, rtol=_ROUNDING, atol=ROW_SUM_TOLERANCE)
     )
 
@@ -124,7 +132,7 @@ def _check_epsilon(mechanism: Mechanism, part: str) -> None:
     number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
     refuse(not number or not epsilon >= 0, f"The ε of {part} must be a number of at least 0.")
     for name in _CHANNELS:
-        own: Channel | None = getattr(mechanism, name, None)
+        own: Channel | None = _held(mechanism, name)
         if own is None:
             continue
         same = _equal(own.epsilon, float(epsilon))

@@ -149,6 +149,11 @@ def test_what_an_audit_needs_is_looked_at(installed: Path, tmp_path: Path) -> No
             "Finding(estimates=(share.model_copy(update={'low': float('inf'), 'unit': 'nats'}),))",
             "states 'first-label.share', and no bound that is certified is infinite",
         ),
+        (
+            "Finding(estimates=(Estimate.lower_bound('first-label.epsilon', '', -1.0, level, "
+            "unit='nats', axis='epsilon'),))",
+            "states 'first-label.epsilon', and no ε is negative; a bound that finds nothing is 0",
+        ),
     ],
 )
 def test_what_an_audit_finds_is_looked_at(

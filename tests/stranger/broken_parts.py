@@ -1,7 +1,7 @@
 """Parts of another package, each broken in its own way."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +13,7 @@ from ldpaudit.doors import (
     Channel,
     Command,
     Family,
+    FeatureDependentLabel,
     Format,
     Generator,
     InputError,
@@ -234,6 +235,7 @@ RENDERS_REFUSING = Format(refusing)
 READS_PARQUET = Reader((".parquet", ".odd"), nonsense)
 RENDERS_RAISING = Format(raising)
 RENDERS_LEAVING = Format(leaving)
+RENDERS_NEVER = Format("text")
 RENDERS_NONSENSE = Format(nonsense)
 RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
 RETURNS_FAIL = named(lambda: EXIT["fail"])
@@ -293,3 +295,40 @@ LEAVING_ROWS = mechanism(leaving)
 SAYS_NO_TEXT = mechanism(says=None)
 REMARKS_A_TEXT = mechanism(remarks="One sentence.")
 SAYS_EMPTY_TEXT = mechanism(says=" ")
+
+
+def drawing(draw):
+    """Return a class of mechanisms that look at features, and draw labels by a function."""
+
+    @dataclass(frozen=True)
+    class Drawing(FeatureDependentLabel):
+        traits = replace(NO_CHANNEL.traits, label_depends_on_features=True)
+        declared = NO_CHANNEL.parameters
+        classes: tuple
+        stated: float
+        channel = None
+        description = "labels drawn by a function"
+
+        @property
+        def epsilon(self):
+            return self.stated
+
+        def sample_rows(self, labels, features, rng=None):
+            return draw(labels)
+
+    return Drawing
+
+
+class Lacking(drawing(None)):
+    @property
+    def channel(self):
+        return self.lacking
+
+
+DRAWS_WELL = drawing(lambda labels: labels.copy())
+DRAWS_NOTHING = drawing(lambda _: None)
+DRAWS_FEWER = drawing(lambda labels: labels[1:])
+DRAWS_HALVES = drawing(lambda labels: labels / 2)
+DRAWS_MORE = drawing(lambda labels: labels + 1)
+DRAWS_LESS = drawing(lambda labels: labels - 1)
+DRAWS_RAISING = drawing(raising)

@@ -87,6 +87,7 @@ WRONG = [
     ("format", "broken_parts:RAISING", "must be a ldpaudit.doors.Format. Got Command instead."),
     ("format", "broken_parts:RENDERS_RAISING", "failed: RuntimeError at line"),
     ("format", "broken_parts:RENDERS_LEAVING", "failed: SystemExit at line"),
+    ("format", "broken_parts:RENDERS_NEVER", "(format) renders with must be a function"),
     ("format", "broken_parts:RENDERS_NONSENSE", "must return text. Got int instead."),
     ("format", "broken_parts:RENDERS_BAD_TEXT", "text that is no Unicode"),
     ("generator", "broken_parts:RAISING", "must be a class that derives from"),
@@ -108,6 +109,7 @@ WRONG = [
     ("mechanism", "broken_parts:REFUSING", "'broken' (mechanism): Three labels are too many."),
     ("mechanism", "broken_parts:RAISING_ROWS", "failed: RuntimeError at line"),
     ("mechanism", "broken_parts:LEAVING_ROWS", "failed: SystemExit at line"),
+    ("mechanism", "broken_parts:Lacking", "'broken' (mechanism) failed: AttributeError at line"),
     ("mechanism", "broken_parts:REMARKS_A_TEXT", "must be a tuple of texts. Got str instead."),
     ("mechanism", "broken_parts:SAYS_NO_TEXT", "must be a text. Got NoneType instead."),
     ("mechanism", "broken_parts:SAYS_EMPTY_TEXT", "must be a text. Got an empty one instead."),
@@ -151,6 +153,36 @@ def test_a_broken_mechanism_releases_and_audits_nothing(broken, command, data, p
         assert part in lines[0]
         assert "SECRET" not in said
         assert {*data.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("DRAWS_NOTHING", "of whole numbers of shape (500,). Got NoneType instead."),
+        ("DRAWS_FEWER", "of whole numbers of shape (500,). Got int32 of shape (499,) instead."),
+        ("DRAWS_HALVES", "of whole numbers of shape (500,). Got float64 of shape (500,) instead."),
+        ("DRAWS_MORE", "'broken' draws must be positions of its 3 outputs, from 0."),
+        ("DRAWS_LESS", "'broken' draws must be positions of its 3 outputs, from 0."),
+        ("DRAWS_RAISING", "The plug-in 'broken' (mechanism) failed: RuntimeError at line"),
+    ],
+)
+def test_what_a_mechanism_cannot_have_drawn_is_not_released(broken, command, data, place, part):
+    out = data.with_name("out.parquet")
+    words = ("privatize", data, "-o", out, "--mechanism", "broken", "--epsilon", 1.0)
+    broken("mechanism", {"broken": f"broken_parts:{place}"})
+    before = {*data.parent.iterdir()}
+    status, said = command(*words)
+    lines = [line for line in said.splitlines() if not line.endswith("…")]
+    assert (status, len(lines)) == (2, 1), said
+    assert part in lines[0]
+    assert {*data.parent.iterdir()} == before
+
+
+def test_what_a_mechanism_draws_is_released(broken, command, data):
+    broken("mechanism", {"broken": "broken_parts:DRAWS_WELL"})
+    out = ("-o", data.with_name("out.parquet"))
+    status, said = command("privatize", data, *out, "--mechanism", "broken", "--epsilon", 1.0)
+    assert status == 0, said
 
 
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"attack"}))
