@@ -16,7 +16,14 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge, conditioned
-from ldpaudit.errors import AttackError, InputError, LdpAuditError, did_you_mean, quoted
+from ldpaudit.errors import (
+    AttackError,
+    InputError,
+    InsufficientDataError,
+    LdpAuditError,
+    did_you_mean,
+    quoted,
+)
 from ldpaudit.plugins import (
     added,
     check_name,
@@ -222,9 +229,13 @@ def _faults(name: str) -> Iterator[None]:
     try:
         with contained():
             yield
-    except (LdpAuditError, MemoryError):
+    except MemoryError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, LdpAuditError) and str(error).strip():
+            raise
+        if isinstance(error, InsufficientDataError):
+            raise InsufficientDataError("there are too few rows for it.") from error
         raise AttackError(f"The attack {name!r} failed: {where(error)}.") from error
 
 
