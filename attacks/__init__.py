@@ -8,6 +8,7 @@ import importlib
 import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
@@ -15,7 +16,14 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ldpaudit.attacks.interface import NEEDS, Attack, Knowledge, conditioned
-from ldpaudit.errors import AttackError, InputError, LdpAuditError, did_you_mean, quoted
+from ldpaudit.errors import (
+    AttackError,
+    InputError,
+    InsufficientDataError,
+    LdpAuditError,
+    did_you_mean,
+    quoted,
+)
 from ldpaudit.plugins import (
     added,
     check_name,
@@ -48,6 +56,7 @@ def __dir__() -> list[str]:
 
 
 STATED: Final = ("name", "title", "needs", "uses_release", "learns_from_asked", "most_rows")
+_METHODS: Final = ("fit", "posterior")
 _SLACK: Final = 1e-6
 _NAME: Final = re.compile(r"[a-z0-9_]+(-[a-z0-9_]+)*")
 
@@ -191,11 +200,17 @@ def foreign(name: str, build: Factory, knowledge: Knowledge) -> Attack:
         If it cannot be built.
     """
     with _faults(name):
-        attack = build(knowledge)
+        attack = build(replace(knowledge, in_order=read_only(knowledge.in_order)))
         unstated = [member for member in STATED if not hasattr(attack, member)]
     if unstated:
         raise InputError(f"An attack must state {', '.join(unstated)}.")
     check_name("attack", name, attack.name)
+    title: Any = attack.title
+    if not isinstance(title, str) or not title.strip():
+        raise InputError(f"The title of the attack {name!r} must be a text.")
+    lacks = [method for method in _METHODS if not callable(getattr(attack, method, None))]
+    if lacks:
+        raise InputError(f"The attack {name!r} must have a method {lacks[0]!r}.")
     needs: Any = attack.needs
     listed = isinstance(needs, Collection) and not isinstance(needs, str)
     if not listed or any(not isinstance(need, str) or need not in NEEDS for need in needs):
@@ -214,9 +229,13 @@ def _faults(name: str) -> Iterator[None]:
     try:
         with contained():
             yield
-    except (LdpAuditError, MemoryError):
+    except MemoryError:
         raise
     except (Exception, SystemExit) as error:
+        if isinstance(error, LdpAuditError) and str(error).strip():
+            raise
+        if isinstance(error, InsufficientDataError):
+            raise InsufficientDataError("there are too few rows for it.") from error
         raise AttackError(f"The attack {name!r} failed: {where(error)}.") from error
 
 
@@ -225,13 +244,19 @@ class _Foreign:
 
     def __init__(self, name: str, attack: Attack) -> None:
         self.name, self._attack = name, attack
-        self.title, self.needs = str(attack.title), frozenset(attack.needs)
+        self.title, self.needs = attack.title, frozenset(attack.needs)
         self.uses_release, self.learns_from_asked = attack.uses_release, attack.learns_from_asked
         self.most_rows = attack.most_rows
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
         with _faults(self.name):
-            self._attack = self._attack.fit(read_only(release), rng)
+            fitted: Any = self._attack.fit(read_only(release), rng)
+        if not callable(getattr(fitted, "posterior", None)):
+            raise AttackError(
+                f"What 'fit' of the attack {self.name!r} returns must be the attack itself "
+                f"(return self). Got {type(fitted).__name__} instead."
+            )
+        self._attack = fitted
         return self
 
     def posterior(self, release: Release) -> FloatArray:

@@ -201,7 +201,10 @@ class Attack(Protocol):
         """The most rows it should be asked about at once (expensive attacks), or None."""
 
     def fit(self, release: Release, rng: np.random.Generator) -> Self:
-        """Learn from these rows; true labels are there only for attacks that need them."""
+        """Learn from these rows, and return itself.
+
+        True labels are there only for attacks that need them.
+        """
 
     def posterior(self, release: Release) -> FloatArray:
         """Return P(true label | what the attack sees), float64 of shape (n, k), for other rows.

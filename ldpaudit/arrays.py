@@ -17,6 +17,14 @@ WordArray = npt.NDArray[np.uint64]
 Label = str | int | float | bool
 
 
+def unwriteable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return the same array, not copied, which nobody can write to or make writeable again."""
+    if array.dtype.kind in "mM":  # No buffer holds dates.
+        return unwriteable(array.view(np.int64)).view(array.dtype)
+    # A view of an array can be made writeable by whoever has it; one of a read-only buffer cannot.
+    return np.asarray(memoryview(array).toreadonly())  # type: ignore[arg-type]
+
+
 # 2⁶⁴ divided by the golden ratio, odd: what hashes of words are stepped by.
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 

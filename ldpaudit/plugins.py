@@ -258,15 +258,33 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 
 
 @contextmanager
-def watched(kind: str, name: str, otherwise: str) -> Iterator[None]:
-    """Say in one line what goes wrong in a part of others; it cannot end or move the program."""
+def watched(
+    kind: str, name: str, otherwise: str, unnamed: tuple[type[LdpAuditError], ...] = ()
+) -> Iterator[None]:
+    """Say in one line what goes wrong in a part of others; it cannot end or move the program.
+
+    The line names the part, also where the error has a text to show. Errors of the classes
+    ``unnamed`` stay as they are.
+    """
     try:
         with contained():
             yield
-    except (LdpAuditError, MemoryError):
+    except MemoryError:
+        raise
+    except unnamed:
         raise
     except (Exception, SystemExit) as error:
-        raise LdpAuditError(failed(kind, name, error, otherwise)) from error
+        if not isinstance(error, LdpAuditError) or not str(error).strip():
+            raise LdpAuditError(failed(kind, name, error, otherwise)) from error
+        part = f"plug-in {name!r} ({kind})"
+        if part in str(error):
+            raise
+        raise _own_class(error)(f"The {part}: {error}") from error
+
+
+def _own_class(error: BaseException) -> type[BaseException]:
+    """Return the class of this package's errors that an error is of: its own may take no text."""
+    return next(one for one in type(error).__mro__ if one.__module__ == LdpAuditError.__module__)
 
 
 def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
@@ -300,10 +318,10 @@ def read_only(value: Any) -> Any:
     # What a part of others changed in place would be in the numbers of all others.
     import numpy as np
 
+    from ldpaudit.arrays import unwriteable
+
     if isinstance(value, np.ndarray):
-        view = value.view()
-        view.flags.writeable = False
-        return view
+        return unwriteable(value)
     if type(value) is tuple:
         return tuple(map(read_only, value))
     if not is_dataclass(value) or isinstance(value, type):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ldpaudit.errors import InputError, did_you_mean
+from ldpaudit.errors import InputError, did_you_mean, refuse
 from ldpaudit.plugins import added, check_one, loaded, ours, watched
 from ldpaudit.reports.interface import Surroundings
 from ldpaudit.result import AuditResult, Profile
@@ -40,7 +40,13 @@ def format_named(name: str, built_in: tuple[str, ...]) -> Format:
         rest = f"; choose from {', '.join(known)}."
         raise InputError(f"There is no report format {name!r}{did_you_mean(name, known, rest)}")
     check_one("format", name)
-    return loaded("format", points[name], Format)
+    found = loaded("format", points[name], Format)
+    ways = [found.render, *([] if found.render_public is None else [found.render_public])]
+    refuse(
+        not all(map(callable, ways)),
+        f"What the plug-in {name!r} (format) renders with must be a function.",
+    )
+    return found
 
 
 def own_format(name: str) -> Format:

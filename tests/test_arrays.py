@@ -1,12 +1,13 @@
-"""Orders of numbers, and counts of codes."""
+"""Orders of numbers, counts of codes, and arrays that nobody can write to."""
 
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from ldpaudit import arrays
-from ldpaudit.arrays import code_counts, stable_order
+from ldpaudit.arrays import code_counts, stable_order, unwriteable
 
 
 @pytest.mark.parametrize("kind", ["int32", "int64", "uint32", "float32", "float64"])
@@ -33,3 +34,33 @@ def test_codes_are_counted_a_block_at_a_time(monkeypatch: pytest.MonkeyPatch) ->
     assert counts.tolist() == np.bincount(codes, minlength=6).tolist()
     assert counts.dtype == np.int64
     assert code_counts(codes[:0], 3).tolist() == [0, 0, 0]
+
+
+ARRAYS = {
+    "float32": np.ones((5, 3), np.float32),
+    "float16": np.ones(5, np.float16),
+    "bool": np.ones(5, bool),
+    "strided": np.arange(12, dtype=np.int32)[::3],
+    "reversed": np.arange(5)[::-1],
+    "by column": np.asfortranarray(np.ones((4, 2))),
+    "repeated": np.broadcast_to(np.float32(1), (5, 3)),
+    "no columns": np.ones((5, 0), np.float32),
+    "no rows": np.ones((0, 3)),
+    "one number": np.array(3.0),
+    "texts": np.array(["a", "bc"]),
+    "objects": np.array(["a", None], dtype=object),
+    "dates": np.arange(5).astype("datetime64[s]"),
+}
+
+
+@pytest.mark.parametrize("array", ARRAYS.values(), ids=ARRAYS)
+def test_nobody_can_write_to_what_is_handed_out(array: npt.NDArray[Any]) -> None:
+    held = unwriteable(array)
+    assert (held.dtype, held.shape) == (array.dtype, array.shape)
+    assert np.array_equal(held, array)
+    assert not array.size or (np.shares_memory(held, array) and held.strides == array.strides)
+    for one in (held, held.view(), held[...], unwriteable(held)):
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            one.flags.writeable = True
+        with pytest.raises(ValueError, match="read-only"):
+            one[...] = one

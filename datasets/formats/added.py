@@ -85,19 +85,24 @@ def table_of(own: str, reader: Reader, location: Location) -> TableSource:
     place = Path(location.paths[0])
     if not (isinstance(location.filesystem, pafs.LocalFileSystem) and place.is_file()):
         raise InputError(f"The file {shown} must be on this computer for the reader {own!r}.")
-    if reader.stream is not None:
-        return _StreamedTable(own, reader.stream, location)
-    assert reader.read is not None
     with watched("reader", own, f"the file {shown} was not read"):
+        if reader.stream is not None:
+            return _StreamedTable(own, reader.stream, location)
+        assert reader.read is not None
         table = reader.read(place)
-    if not isinstance(table, pa.Table):
-        raise InputError(
-            f"The plug-in {own!r} (reader) must return a pyarrow.Table. Got "
-            f"{type(table).__name__} instead."
-        )
-    with watched("reader", own, f"the file {shown} was not read"):
+        if not isinstance(table, pa.Table):
+            raise InputError(
+                f"The plug-in {own!r} (reader) must return a pyarrow.Table. Got "
+                f"{type(table).__name__} instead."
+            )
         table.validate(full=True)  # Arrow itself trusts what it is given.
-    return MemoryTable(table, location)
+        return MemoryTable(table, location)
+
+
+def read_again(own: str, reader: Reader, place: Path) -> pa.Table:
+    """Return what a registered reader reads of a file of this computer, in the usual types."""
+    source = table_of(own, reader, Location(place.name, pafs.LocalFileSystem(), (str(place),)))
+    return pa.Table.from_batches(source.batches(), source.schema)
 
 
 class _StreamedTable(TableSource):

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.arrays import BoolArray, FloatArray, HalfArray
+from ldpaudit.arrays import BoolArray, FloatArray, HalfArray, unwriteable
 from ldpaudit.device import DeviceName
 from ldpaudit.mechanisms import Mechanism
 from ldpaudit.options.allowed_excess import DEFAULT_EXCESS, AllowedExcess
@@ -415,7 +415,7 @@ class AuditContext:
         All audits use the same two halves: models fitted on one half are scored on the other. Rows
         that share noise, or belong together, are in one half.
         """
-        return self.once("halves", self._draw_halves)
+        return self.once("halves", lambda: unwriteable(self._draw_halves()))
 
     def half(self, half: int) -> IndexArray:
         """Return the rows of the half 0 or 1, int64 of about n/2 positions in order."""

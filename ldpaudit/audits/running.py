@@ -1,6 +1,7 @@
 """Running audits: which apply, what each may see, and which end early."""
 
 import importlib.metadata
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -63,6 +64,21 @@ _FOUND: Final[Mapping[str, type]] = {
 }
 _ENDS: Final = {"low": ("lower", "two-sided"), "high": ("upper", "two-sided")}
 
+# What an audit raises to be skipped.
+_SKIPPED: Final = (InsufficientDataError, MissingDependencyError)
+# Between what the numbers of a unit lie, differences among them.
+_RANGES: Final[Mapping[str, tuple[float, float]]] = {
+    "proportion": (-1.0, 1.0),
+    "p-value": (0.0, 1.0),
+    "rows": (0.0, math.inf),
+    "people": (0.0, math.inf),
+}
+_SHARE: Final = (0.0, 1.0)
+# What rounding may add to a number.
+_SLACK: Final = 1e-9
+
+_METHODS: Final = ("unavailable", "run")
+
 # Audits that need nothing of what others compute.
 _ALONE: Final = frozenset(("seeds",))
 
@@ -101,8 +117,8 @@ def run_audits(
                 finding = _found(name, audits[name], own)
             except Stopped:
                 stop.obeyed = True
-            except (InsufficientDataError, MissingDependencyError) as error:
-                reason = str(error)
+            except _SKIPPED as error:
+                reason = str(error).strip() or _unsaid(error)
             except BaseException:
                 turns.end(after=place)
                 raise
@@ -130,6 +146,12 @@ def run_audits(
     found = [ran.get(name) or (_record(name, reasons[name]), Finding()) for name in audits]
     records, findings = zip(*found, strict=True) if found else ((), ())
     return tuple(records), tuple(findings), tuple(done[len(at_work) :])
+
+
+def _unsaid(error: LdpAuditError) -> str:
+    """Return why an audit is skipped that does not say so itself."""
+    few = isinstance(error, InsufficientDataError)
+    return "there are too few rows" if few else "a library that it needs is not installed"
 
 
 def _record(
@@ -161,12 +183,14 @@ def _loaded(name: str, path: str) -> Audit:
     except (Exception, SystemExit) as error:
         raise unloadable("audit", name, error) from error
     check_name("audit", name, getattr(audit, "id", None))
+    lacks = [method for method in _METHODS if not callable(getattr(audit, method, None))]
+    refuse(lacks, f"The plug-in {name!r} (audit) must have the methods {' and '.join(_METHODS)}.")
     return audit
 
 
 def _watched(name: str) -> AbstractContextManager[None]:
     otherwise = f"leave it out with --skip {name}, or run again with --debug"
-    return nullcontext() if name in BUILT_IN else watched("audit", name, otherwise)
+    return nullcontext() if name in BUILT_IN else watched("audit", name, otherwise, _SKIPPED)
 
 
 def _own_numbers(name: str, finding: Finding) -> Finding:
@@ -201,7 +225,33 @@ def _own_numbers(name: str, finding: Finding) -> Finding:
             lacks,
             f"{part} states {number.id!r} as {number.side}, without its {' and '.join(lacks)} end.",
         )
+        wrong = _impossible(number)
+        refuse(wrong, f"{part} states {number.id!r}, and {wrong}.")
     return finding
+
+
+def _impossible(number: Estimate | Curve) -> str | None:
+    """Say why a number cannot be what it is stated to be; None where it can."""
+    count = number.count if isinstance(number, Estimate) else None
+    share = count is not None and number.unit == "proportion"
+    if share and count is not None and number.n is not None and count > number.n:
+        return f"a share of {number.n:,} rows cannot count {count:,}"
+    ends = [_values(part) for part in (number.low, number.high)]
+    if number.kind == "certified" and (math.inf in ends[0] or -math.inf in ends[1]):
+        return "no bound that is certified is infinite"
+    least, most = _SHARE if share else _RANGES.get(number.unit, (-math.inf, math.inf))
+    every = [*_values(number.value), *ends[0], *ends[1]]
+    if number.axis == "epsilon" and min(every, default=0.0) < 0:
+        return "no ε is negative; a bound that finds nothing is 0"
+    if any(not least - _SLACK <= one <= most + _SLACK for one in every):
+        return f"a number of the unit {number.unit!r} lies from {least:g} to {most:g}"
+    return None
+
+
+def _values(part: float | tuple[float, ...] | None) -> tuple[float, ...]:
+    if part is None:
+        return ()
+    return part if isinstance(part, tuple) else (part,)
 
 
 def _stated(name: str, audit: Audit) -> tuple[Counts, tuple[Need, ...]]:
@@ -217,15 +267,16 @@ def _stated(name: str, audit: Audit) -> tuple[Counts, tuple[Need, ...]]:
 
 
 def _unavailable(name: str, audit: Audit, context: AuditContext) -> str | None:
+    release, (_, needs) = context.release, _stated(name, audit)
     with _watched(name):
-        release, (_, needs) = context.release, _stated(name, audit)
         has = {"labels": not release.constant, "rows": release.bags is None}
         lacking = [need for need, there in has.items() if need in needs and not there]
         reason = _LACKS[lacking[0]] if lacking else audit.unavailable(context)
-        if reason is not None and not isinstance(reason, str):
-            raise InputError(
-                f"The audit {name!r} must say in words why it is unavailable, or None."
-            )
+    words = isinstance(reason, str) and reason.strip()
+    refuse(
+        reason is not None and not words,
+        f"The audit {name!r} must say in words why it is unavailable, or None.",
+    )
     # True labels are asked for last: where an audit does not apply, giving them would not help.
     lacks = reason is None and "truth" in needs and release.truth is None
     return _LACKS["truth"] if lacks else reason
@@ -241,10 +292,13 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
             if counts == "people":
                 context = one_row_of_each_group(context)
             if name not in BUILT_IN:
-                context = replace(context, release=read_only(context.release))
+                context = _unchangeable(context)
             finding = audit.run(context)
-            if not isinstance(finding, Finding):
-                raise InputError(f"The audit {name!r} must return a Finding.")
+            refuse(
+                not isinstance(finding, Finding),
+                f"The plug-in {name!r} (audit) must return a Finding. Got "
+                f"{type(finding).__name__} instead.",
+            )
             finding = _own_numbers(name, finding)
             if counts == "people":
                 finding = as_it_stands(context, finding)
@@ -256,6 +310,13 @@ def _found(name: str, audit: Audit, context: AuditContext) -> Finding:
             f"Internal fault in the audit {name!r} ({type(error).__name__}); leave it out with "
             f"--skip {name}, or run again with --debug and report it."
         ) from error
+
+
+def _unchangeable(context: AuditContext) -> AuditContext:
+    """Return a context whose rows, and all rows of the file, nobody can write to."""
+    whole = None if context.whole is None else _unchangeable(context.whole)
+    release, plan = read_only(context.release), read_only(context.plan)
+    return replace(context, release=release, plan=plan, whole=whole)
 
 
 def part_notes(context: AuditContext) -> Iterator[Note]:

@@ -205,9 +205,10 @@ def _one_line(error: Exception) -> str:
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
         return "No folder for temporary files can be written; set TMPDIR to one that can."
     if isinstance(error, OSError) and error.strerror:
-        return f"A file could not be used: {error.strerror}."
+        return _by_part(error, f"A file could not be used: {error.strerror}.")
     if type(error).__name__ == "ArrowNotImplementedError":  # Of a file's types, odd ones only.
-        return "A column has a type that cannot be used here; write it as numbers, text or dates."
+        said = "A column has a type that cannot be used here; write it as numbers, text or dates."
+        return _by_part(error, said)
     if line := _of_plug_in(error):
         return line
     from ldpaudit.plugins import taken_out
@@ -254,6 +255,14 @@ def _suggested(error: Any, said: str) -> str:
     if "must be a number" in said and shares and option == "--lambda":
         return f"; write a share: {int(shares[0][:-1]) / 100:g}."
     return "" if said.endswith("?") else "."
+
+
+def _by_part(error: BaseException, said: str) -> str:
+    """Return a message about an error, which names the plug-in whose code was running."""
+    from ldpaudit.plugins import at_fault
+
+    part = at_fault(error)
+    return f"The plug-in {part[1]!r} ({part[0]}): {said}" if part else said
 
 
 def _of_plug_in(error: BaseException) -> str | None:

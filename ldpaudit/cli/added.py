@@ -11,8 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import parameters_of, spread
+from ldpaudit.commands.interface import EXIT
 from ldpaudit.commands.registered import load_command, of_others
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, refuse
 from ldpaudit.options import declared, group
 from ldpaudit.plugins import where
 
@@ -67,12 +68,32 @@ class _Unusable(TyperCommand):
         raise InputError(self.help or "")
 
 
+class _OfOthers(Command):
+    """A command of another package: the status that its function returns is the exit status."""
+
+    part = ""
+
+    def invoke(self, ctx: Any) -> None:
+        """Carry it out, and end with its status where it returns one."""
+        status = TyperCommand.invoke(self, ctx)
+        if not isinstance(status, int) or isinstance(status, bool):
+            return
+        known = sorted(EXIT.values())
+        refuse(
+            status not in known,
+            f"The plug-in {self.part!r} (command) returned the exit status {status}; it must be "
+            f"one of {', '.join(map(str, known))}.",
+        )
+        ctx.exit(status)
+
+
 def _command(point: EntryPoint, name: str) -> Any:
     made = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
     try:
         function = load_command(point).function
         _check_options(point.name, function)
-        made.command(name, cls=Command)(spread(function))
+        named = type("Named", (_OfOthers,), {"part": point.name})
+        made.command(name, cls=named)(spread(function))
         return typer.main.get_command(made)
     except InputError as error:
         why = str(error)

@@ -34,8 +34,9 @@ class Command:
         What the command does. The command has its name, and the first line of its docstring is
         its help. Its parameters are the options: each is annotated
         ``Annotated[type, Option("Help.")]`` or ``Annotated[type, Argument("Help.")]``, or is a
-        dataclass of such fields. It ends with another status than 0 by ``raise typer.Exit(status)``
-        (see :data:`EXIT`); an :class:`~ldpaudit.errors.InputError` is one line and status 2.
+        dataclass of such fields. The status that it returns, one of :data:`EXIT`, is the exit
+        status; None, or anything that is no number, is 0. An
+        :class:`~ldpaudit.errors.InputError` is one line and status 2.
     group : {"", "mechanism", "policy"}
         The command after which it is called: ``ldpaudit mechanism NAME``.
     stored : callable or None

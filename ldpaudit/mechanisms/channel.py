@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ldpaudit.arrays import unwriteable
 from ldpaudit.errors import InputError
 from ldpaudit.release import FloatArray, Label
 
@@ -70,8 +71,7 @@ class Channel:
                 f"Each row of a channel must sum to 1; row {int(off.argmax()) + 1} sums to "
                 f"{matrix.sum(axis=1)[off.argmax()]:.9g}."
             )
-        matrix.setflags(write=False)
-        object.__setattr__(self, "matrix", matrix)
+        object.__setattr__(self, "matrix", unwriteable(matrix))
 
     @cached_property
     def epsilon(self) -> float:

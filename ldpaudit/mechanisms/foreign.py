@@ -1,45 +1,140 @@
 """What a mechanism of another package states and answers, held against itself."""
 
 import math
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from inspect import getattr_static
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ldpaudit.errors import InputError, refuse
+from ldpaudit.errors import InputError, LdpAuditError, refuse
 from ldpaudit.mechanisms.capabilities import LocalReports
-from ldpaudit.mechanisms.channel import Channel
+from ldpaudit.mechanisms.channel import ROW_SUM_TOLERANCE, Channel
+from ldpaudit.mechanisms.finite import Family, FiniteMechanism
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.listing import BUILT_IN
+from ldpaudit.plugins import watched
 from ldpaudit.release import FloatArray, IntArray, Label
 
 # How far apart two ε may be by rounding, as a share of the larger one and in nats.
 _ROUNDING: Final = 1e-6
+_OTHERWISE: Final = "run again with --debug for more"
+# Where a mechanism has a channel, or none.
+_CHANNELS: Final = ("channel", "compared", "label_channel")
+
+Built = TypeVar("Built", bound=Mechanism)
 
 
-def check_stated(mechanism: Mechanism) -> None:
-    """Refuse a mechanism of another package whose ε is no number, or that of no channel of its own.
+def watched_family(found: Family) -> Family:
+    """Return a family of another package: what it builds is checked as soon as it is built."""
+    kind, best = found.kind or FiniteMechanism, found.best
+
+    def build(family: Family, values: Mapping[str, Any]) -> Mechanism:
+        return checked(found.traits.name, lambda: kind(family, values))
+
+    def build_best(*asked: Any) -> FiniteMechanism:
+        assert best is not None
+        made = best(*asked)
+        return checked(found.traits.name, lambda: made)
+
+    return replace(found, kind=build, best=None if best is None else build_best)
+
+
+def checked(name: str, build: Callable[[], Built]) -> Built:
+    """Return what builds a mechanism of another package, held against itself and a second one.
 
     Raises
     ------
-    InputError
-        If ``epsilon`` is no number of at least 0, ``compared`` has another ε, or ``channel`` or
-        ``label_channel`` has a larger one.
+    LdpAuditError
+        If it is no mechanism, states something else than what the door asks for, contradicts
+        itself, or is not the same each time that it is built.
     """
-    part = _named(mechanism)
+    # What it raises on purpose is about the parameters, which are the user's.
+    with watched("mechanism", name, _OTHERWISE, (LdpAuditError,)):
+        made, again = build(), build()
+    part = f"the plug-in {name!r} (mechanism)"
+    refuse(
+        not isinstance(made, Mechanism),
+        f"What {part} builds must be a ldpaudit.doors.Mechanism. Got {type(made).__name__} "
+        "instead.",
+    )
+    with watched("mechanism", name, _OTHERWISE):
+        _check_channels(made, again, part)
+        _check_epsilon(made, part)
+        said: Any = made.description
+        refuse(
+            not isinstance(said, str) or not said.strip(),
+            f"The description of {part} must be a text. Got {_got(said)} instead.",
+        )
+        remarks: Any = made.remarks()
+        refuse(
+            not isinstance(remarks, tuple) or not all(isinstance(one, str) for one in remarks),
+            f"The remarks of {part} must be a tuple of texts. Got {_got(remarks)} instead.",
+        )
+    return made
+
+
+def _check_channels(made: Mechanism, again: Mechanism, part: str) -> None:
+    must = "a ldpaudit.doors.Channel"
+    finite = isinstance(made, FiniteMechanism)
+    for name in _CHANNELS:
+        own, other = _held(made, name), _held(again, name)
+        known = isinstance(own, Channel) or (own is None and not finite)
+        refuse(
+            not known,
+            f"The {name} of {part} must be {must}{'' if finite else ' or None'}. Got {_got(own)} "
+            "instead.",
+        )
+        refuse(
+            not _same(own, other),
+            f"The {name} of {part} is another one each time it is built; its parameters alone "
+            "must decide it.",
+        )
+    if not isinstance(made.channel, Channel):
+        return
+    for name in ("classes", "outputs"):
+        declared: Any = getattr(made, name, None)
+        refuse(
+            isinstance(declared, tuple) and declared != getattr(made.channel, name),
+            f"The {name} of the channel of {part} must be those that were declared, in their "
+            "order.",
+        )
+
+
+def _held(made: Mechanism, name: str) -> Any:
+    """Return what a mechanism has under a name; None where it has nothing of that name."""
+    # An error inside a property is no lack of it.
+    return None if getattr_static(made, name, None) is None else getattr(made, name)
+
+
+def _same(one: Channel | None, other: Any) -> bool:
+    if one is None or one is other:
+        return one is other
+    return (
+        isinstance(other, Channel)
+        and (one.classes, one.outputs) == (other.classes, other.outputs)
+        and _equal(one.epsilon, other.epsilon)
+        and np.allclose(one.matrix, other.matrix, rtol=_ROUNDING, atol=ROW_SUM_TOLERANCE)
+    )
+
+
+def _got(value: Any) -> str:
+    return "an empty one" if isinstance(value, str) and not value.strip() else type(value).__name__
+
+
+def _check_epsilon(mechanism: Mechanism, part: str) -> None:
+    """Refuse an ε that is no number, or is not that of the channels."""
     epsilon: Any = mechanism.epsilon
     if epsilon is None and mechanism.offers(AnalysedMechanism) is None:
         return
     number = isinstance(epsilon, int | float | np.number) and not isinstance(epsilon, bool)
     refuse(not number or not epsilon >= 0, f"The ε of {part} must be a number of at least 0.")
-    for name in ("channel", "compared", "label_channel"):
-        own: Any = getattr(mechanism, name, None)
+    for name in _CHANNELS:
+        own: Channel | None = _held(mechanism, name)
         if own is None:
             continue
-        refuse(
-            not isinstance(own, Channel),
-            f"The {name} of {part} must be a Channel or None. Got {type(own).__name__} instead.",
-        )
         same = _equal(own.epsilon, float(epsilon))
         if not same and (name == "compared" or own.epsilon > epsilon):
             raise InputError(

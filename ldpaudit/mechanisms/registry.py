@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
+from ldpaudit.mechanisms.foreign import checked, watched_family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, imported
@@ -68,7 +69,9 @@ def family(name: str) -> Family:
         raise InputError(
             f"The plug-in {name!r} (mechanism) has other traits than the door takes: {wrong}."
         )
-    return found if isinstance(found, Family) else _OfClass(traits, kind=found)
+    if not isinstance(found, Family):
+        return _OfClass(traits, kind=found)
+    return found if name in BUILT_IN else watched_family(found)
 
 
 class _OfClass(Family):
@@ -78,7 +81,12 @@ class _OfClass(Family):
         self, parameters: Mapping[str, Any], classes: tuple[Label, ...]
     ) -> Mechanism:
         kind: Any = self.kind
-        made: Mechanism = kind.from_parameters(parameters, classes)
+        name = self.traits.name
+
+        def build() -> Any:
+            return kind.from_parameters(parameters, classes)
+
+        made: Mechanism = build() if name in BUILT_IN else checked(name, build)
         return made
 
 
@@ -134,10 +142,6 @@ def from_declaration(declaration: Declaration | None, classes: tuple[Label, ...]
         made = named.from_parameters(stated, classes)
     except InputError as error:
         raise _contradicted(declaration, classes) or error from None
-    if declaration.name not in BUILT_IN:
-        from ldpaudit.mechanisms.foreign import check_stated
-
-        check_stated(made)
     if method is None:
         return made
     from ldpaudit.mechanisms.rounded import with_rounding

@@ -438,7 +438,8 @@ class Finding:
     Attributes
     ----------
     estimates, curves, histograms, notes : tuples
-        Numbers, functions of one variable, counts in bins, and sentences for people.
+        Numbers, functions of one variable, counts in bins, and sentences for people; anything that
+        yields them is kept as a tuple.
     bounds : mapping from estimate id to a function
         For a certified estimate, a function from a one-sided error probability ``alpha`` in (0, 1)
         to the bound at confidence 1 - alpha. The policy needs it to correct for several checks; the
@@ -450,6 +451,11 @@ class Finding:
     histograms: tuple[Histogram, ...] = ()
     notes: tuple[Note, ...] = ()
     bounds: Mapping[str, AtLevel] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("estimates", "curves", "histograms", "notes"):
+            # What a generator yields can be looked at only once.
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     def in_section(self, section: str) -> "Finding":
         """Return the finding with its numbers in the ``section``, unless they name another."""

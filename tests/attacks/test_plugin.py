@@ -141,7 +141,20 @@ FAULTS = {
         '        from ldpaudit.doors import InputError; raise InputError("No.")\n        clean =',
         "'first-column' cannot run: No",
     ),
+    "no text": (
+        "        clean =",
+        "        from ldpaudit.doors import InputError; raise InputError\n        clean =",
+        "failed: InputError at line 25",
+    ),
     "syntax": ("class", "clas", "SyntaxError at line 8 of mine.py"),
+    "fit of nothing": ("        return self\n", "", "must be the attack itself .*Got NoneType"),
+    "no title": ('"First category alone"', "None", "The title of the attack .* must be a text"),
+    "no posterior": ("def posterior", "def guess", "must have a method 'posterior'"),
+    "made writeable": (
+        "        clean =",
+        "        release.released.flags.writeable = True\n        clean =",
+        "ValueError at line 25",
+    ),
     "unstated": ("    learns_from_asked = False\n", "", "must state learns_from_asked"),
     "taken": ('"first-column"', '"bayes"', "called 'bayes' already"),
     "name": ('"first-column"', '"First Column"', "small letters"),
@@ -163,6 +176,16 @@ REASONS = {
         'from ldpaudit.doors import InsufficientDataError as E; raise E("No town.")'
     ),
 }
+
+
+def test_an_attack_that_is_left_out_without_a_text_has_a_reason(installed, release, tmp_path):
+    file, line = tmp_path / "first_column.py", "        clean ="
+    reason = "from ldpaudit.doors import InsufficientDataError as E; raise E"
+    file.write_text(installed.replace(line, f"        {reason}\n{line}"))
+    (warned,) = (
+        note.text for note in scored(release, Plan(seed=1)).notes if note.level == "warning"
+    )
+    assert warned == "The attack first-column was left out: there are too few rows for it."
 
 
 @pytest.mark.parametrize("reason", REASONS.values(), ids=REASONS)

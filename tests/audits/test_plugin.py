@@ -4,7 +4,7 @@ import importlib
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from releases import written
 
 import ldpaudit
 from ldpaudit.audits.listing import built_in_audits
-from ldpaudit.errors import InputError
+from ldpaudit.errors import InputError, LdpAuditError
 from ldpaudit.pipeline.audit import available_audits
 from ldpaudit.result import AuditResult, Estimate
 
@@ -135,6 +135,25 @@ def test_what_an_audit_needs_is_looked_at(installed: Path, tmp_path: Path) -> No
             "Finding(estimates=(share.model_copy(update={'side': 'two-sided'}),))",
             "states 'first-label.share' as two-sided, without its high end",
         ),
+        ("3", "must return a Finding. Got int instead"),
+        ("None", "must return a Finding. Got NoneType instead"),
+        (
+            "Finding(estimates=(share.model_copy(update={'count': rows + 1}),))",
+            "states 'first-label.share', and a share of 600 rows cannot count 601",
+        ),
+        (
+            "Finding(estimates=(share.model_copy(update={'low': -3.0, 'value': -3.0}),))",
+            "states 'first-label.share', and a number of the unit 'proportion' lies from 0 to 1",
+        ),
+        (
+            "Finding(estimates=(share.model_copy(update={'low': float('inf'), 'unit': 'nats'}),))",
+            "states 'first-label.share', and no bound that is certified is infinite",
+        ),
+        (
+            "Finding(estimates=(Estimate.lower_bound('first-label.epsilon', '', -1.0, level, "
+            "unit='nats', axis='epsilon'),))",
+            "states 'first-label.epsilon', and no ε is negative; a bound that finds nothing is 0",
+        ),
     ],
 )
 def test_what_an_audit_finds_is_looked_at(
@@ -145,6 +164,96 @@ def test_what_an_audit_finds_is_looked_at(
     code.write_text(code.read_text().replace("Finding(estimates=(share,))", found))
     with pytest.raises(InputError, match=rf"The plug-in 'first-label' \(audit\) {message}"):
         ldpaudit.audit(release, only=["mechanism", "power", "first-label"])
+
+
+@pytest.fixture
+def doing(installed: Path, tmp_path: Path) -> Callable[..., AuditResult]:
+    """Return a function that runs the audit with other lines before it looks at anything."""
+    code = installed.parents[1] / "first_label.py"
+    text = code.read_text()
+    release, truth = written(tmp_path, rows=600)
+
+    def run(*lines: str, inside: str = "run", found: str | None = None) -> AuditResult:
+        head = f"    def {inside}(self, context):\n"
+        changed = text.replace(head, head + "".join(f"        {line}\n" for line in lines))
+        code.write_text(
+            changed.replace("Finding(estimates=(share,))", found or "Finding((share,))")
+        )
+        importlib.invalidate_caches()
+        sys.modules.pop("first_label", None)
+        return ldpaudit.audit(release, truth, only=["mechanism", "seeds", "first-label"], seed=1)
+
+    return run
+
+
+ARRAYS = (
+    "context.release.released",
+    "context.release.truth",
+    "context.release.features.numeric",
+    "context.halves()",
+    "context.claim.channel.matrix",
+)
+
+
+@pytest.mark.parametrize("array", ARRAYS)
+def test_an_audit_changes_nothing_that_others_read(
+    doing: Callable[..., AuditResult], array: str
+) -> None:
+    untouched = doing()
+    with pytest.raises(LdpAuditError, match=r"'first-label' \(audit\) failed: ValueError at line"):
+        doing(f"{array}[:] = 0")
+    refused = (
+        "import contextlib",
+        f"held = {array}",
+        "with contextlib.suppress(ValueError, AttributeError):",
+        "    held.flags.writeable = True",
+        "    held[:] = 0",
+    )
+    assert doing(*refused).estimates == untouched.estimates
+
+
+def test_the_numbers_of_a_generator_are_kept(doing: Callable[..., AuditResult]) -> None:
+    found = doing(found="Finding(estimates=(one for one in (share,)))")
+    assert found["first-label.share"] == doing()["first-label.share"]
+
+
+@pytest.mark.parametrize("inside", ["run", "unavailable"])
+@pytest.mark.parametrize("kind", ["InputError", "LdpAuditError", "OutputError"])
+def test_the_text_of_an_error_follows_the_name_of_the_audit(
+    doing: Callable[..., AuditResult], inside: str, kind: str
+) -> None:
+    with pytest.raises(LdpAuditError) as refused:
+        doing(f"from ldpaudit.doors import {kind} as E", "raise E('No town.')", inside=inside)
+    assert str(refused.value) == "The plug-in 'first-label' (audit): No town."
+    assert type(refused.value).__name__ == kind
+
+
+def test_an_error_without_a_text_says_where_it_arose(doing: Callable[..., AuditResult]) -> None:
+    with pytest.raises(LdpAuditError, match=r"\(audit\) failed: InputError at line 14 of"):
+        doing("from ldpaudit.doors import InputError as E", "raise E")
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("InsufficientDataError('no town')", "no town"),
+        ("InsufficientDataError", "there are too few rows"),
+        ("MissingDependencyError", "a library that it needs is not installed"),
+    ],
+)
+def test_a_skipped_audit_has_a_reason(
+    doing: Callable[..., AuditResult], error: str, reason: str
+) -> None:
+    record = doing("from ldpaudit import doors", f"raise doors.{error}").audits[-1]
+    assert (record.status, record.reason) == ("skipped", reason)
+
+
+@pytest.mark.parametrize("answer", ["''", "' '", "True", "3"])
+def test_why_an_audit_is_unavailable_is_words(
+    doing: Callable[..., AuditResult], answer: str
+) -> None:
+    with pytest.raises(InputError, match="'first-label' must say in words why it is unavailable"):
+        doing(f"return {answer}", inside="unavailable")
 
 
 def test_a_plug_in_replaces_no_built_in_audit(installed: Path) -> None:

@@ -1,4 +1,4 @@
-"""A mechanism of another package that contradicts itself is refused by name."""
+"""A mechanism of another package that contradicts itself, or changes, is refused by name."""
 
 import sys
 from importlib.metadata import EntryPoint
@@ -64,7 +64,15 @@ def test_one_that_agrees_with_itself_is_taken(built):
         ({"compared": lambda _: channel(2.0)}, "states ε = 1, and its compared has ε = 2"),
         ({"compared": lambda _: channel(0.5)}, "its compared has ε = 0.5; they must agree"),
         ({"label_channel": lambda _: channel(2.0)}, "its label_channel has ε = 2; it has more"),
-        ({"compared": lambda _: 3}, "The compared of .* must be a Channel or None. Got int"),
+        (
+            {"compared": lambda _: 3},
+            "The compared of .* must be a ldpaudit.doors.Channel or None. Got int",
+        ),
+        (
+            {"compared": lambda _: channel(np.random.default_rng().random())},
+            "The compared of .* is another one each time it is built",
+        ),
+        ({"description": None}, "The description of .* must be a text. Got NoneType instead."),
     ],
 )
 def test_a_channel_of_another_epsilon_is_refused(built, members, message):

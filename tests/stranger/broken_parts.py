@@ -1,13 +1,32 @@
 """Parts of another package, each broken in its own way."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from pyarrow import DictionaryArray, RecordBatchReader, array, int8, table
+import numpy as np
+from pyarrow import DictionaryArray, RecordBatchReader, array, csv, int8, table
 
-from ldpaudit.doors import Command, Format, Generator, Option, Outputs, Reader, Told, carry_out
+from ldpaudit.doors import (
+    EXIT,
+    Channel,
+    Command,
+    Family,
+    FeatureDependentLabel,
+    Format,
+    Generator,
+    InputError,
+    Option,
+    Outputs,
+    Parameter,
+    Reader,
+    Told,
+    Traits,
+    carry_out,
+    check_classes,
+    check_epsilon,
+)
 
 ROWS = [*range(4, 100)]
 
@@ -22,6 +41,10 @@ def leaving(*_, **__):
 
 def nonsense(*_, **__):
     return 3
+
+
+def refusing(*_, **__):
+    raise InputError("Three labels are too many.")
 
 
 def unstated(value):
@@ -51,6 +74,15 @@ class Other(Nonsense):
         return table({"x": labels})
 
 
+class Warned(Nonsense):
+    def _learn(self, *_):
+        self.warnings = "One sentence."
+
+
+class Refusing(Nonsense):
+    sample = refusing
+
+
 class Unstorable(Nonsense):
     def state(self):
         return {"own": object()}
@@ -74,6 +106,14 @@ class Audit:
         return None
 
     run = raising
+
+
+class NoRun(Audit):
+    run = None
+
+
+class RefusingAudit(Audit):
+    run = refusing
 
 
 class NoFinding(Audit):
@@ -175,10 +215,120 @@ READS_TEXT = Reader(".odd", nonsense)
 WRITES_RAISING = Reader((".odd",), nonsense, raising)
 WRITES_NOTHING = Reader((".odd",), nonsense, nonsense)
 WRITES_NEVER = Reader((".odd",), nonsense)
+
+
+def written_otherwise(change, reads=csv.read_csv):
+    """Return a reader that writes another table than the one it is given."""
+    return Reader((".odd",), reads, lambda rows, path: csv.write_csv(change(rows), path))
+
+
+WRITES_FEWER = written_otherwise(lambda rows: rows.slice(1))
+WRITES_TURNED = written_otherwise(lambda rows: rows.take(array(range(len(rows) - 1, -1, -1))))
+WRITES_RENAMED = written_otherwise(
+    lambda rows: rows.rename_columns([*map(str.upper, rows.schema.names)])
+)
+WRITES_UNREADABLE = written_otherwise(lambda rows: rows, raising)
+READS_TWICE = Reader((".odd",), lambda _: table([[1], [2]], names=["x", "x"]))
+STREAMS_TWICE = Reader((".odd",), stream=lambda *_: READS_TWICE.read(0).to_reader())
+READS_REFUSING = Reader((".odd",), refusing)
+RENDERS_REFUSING = Format(refusing)
 READS_PARQUET = Reader((".parquet", ".odd"), nonsense)
 RENDERS_RAISING = Format(raising)
 RENDERS_LEAVING = Format(leaving)
+RENDERS_NEVER = Format("text")
 RENDERS_NONSENSE = Format(nonsense)
 RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
+RETURNS_FAIL = named(lambda: EXIT["fail"])
+RETURNS_NONSENSE = named(lambda: 7)
+RETURNS_TEXT = named(lambda: "done")
+NO_FILE = named(lambda: Path("SECRET", "file").read_bytes())
 STORES_RAISING = Command(named(raising).function, stored=raising)
 STORES_NONSENSE = Command(named(raising).function, stored=nonsense)
+
+
+def mechanism(
+    channel=lambda rows, classes: Channel(rows, classes, classes), says="noise", remarks=()
+):
+    """Return a family of randomized response whose channel is made by a function of the matrix."""
+
+    def built(classes, stated):
+        rows = np.exp(stated * np.eye(len(classes)))
+        return channel(rows / rows.sum(axis=1, keepdims=True), classes)
+
+    return Family(
+        traits=Traits(
+            name="broken",
+            title="broken response",
+            labels="classes",
+            outputs="labels",
+            label_depends_on_features=False,
+            features="unchanged",
+            rows="independent",
+            options=("epsilon", "classes", "labels"),
+            stated_by=("epsilon",),
+            whole=True,
+            needs=frozenset(),
+        ),
+        parameters=(
+            Parameter("classes", check_classes),
+            Parameter("epsilon", check_epsilon, "stated"),
+        ),
+        channel=built,
+        describe=lambda _: says,
+        remarks=remarks,
+    )
+
+
+def by_chance(rows, classes):
+    drawn = np.random.default_rng().dirichlet(np.ones(len(classes)), len(classes))
+    return Channel(drawn, classes, classes)
+
+
+NO_CHANNEL = mechanism(nonsense)
+BARE_ROWS = mechanism(lambda rows, _: rows)
+HALF_ROWS = mechanism(lambda rows, classes: Channel(rows / 2, classes, classes))
+BY_CHANCE = mechanism(by_chance)
+TURNED = mechanism(lambda rows, classes: Channel(rows, classes[::-1], classes))
+REFUSING = mechanism(refusing)
+RAISING_ROWS = mechanism(raising)
+LEAVING_ROWS = mechanism(leaving)
+SAYS_NO_TEXT = mechanism(says=None)
+REMARKS_A_TEXT = mechanism(remarks="One sentence.")
+SAYS_EMPTY_TEXT = mechanism(says=" ")
+
+
+def drawing(draw):
+    """Return a class of mechanisms that look at features, and draw labels by a function."""
+
+    @dataclass(frozen=True)
+    class Drawing(FeatureDependentLabel):
+        traits = replace(NO_CHANNEL.traits, label_depends_on_features=True)
+        declared = NO_CHANNEL.parameters
+        classes: tuple
+        stated: float
+        channel = None
+        description = "labels drawn by a function"
+
+        @property
+        def epsilon(self):
+            return self.stated
+
+        def sample_rows(self, labels, features, rng=None):
+            return draw(labels)
+
+    return Drawing
+
+
+class Lacking(drawing(None)):
+    @property
+    def channel(self):
+        return self.lacking
+
+
+DRAWS_WELL = drawing(lambda labels: labels.copy())
+DRAWS_NOTHING = drawing(lambda _: None)
+DRAWS_FEWER = drawing(lambda labels: labels[1:])
+DRAWS_HALVES = drawing(lambda labels: labels / 2)
+DRAWS_MORE = drawing(lambda labels: labels + 1)
+DRAWS_LESS = drawing(lambda labels: labels - 1)
+DRAWS_RAISING = drawing(raising)

@@ -8,6 +8,9 @@ import pytest
 
 from ldpaudit import plugins
 from ldpaudit.datasets.formats import open_table
+from ldpaudit.datasets.formats.added import reader_of
+from ldpaudit.datasets.formats.read_back import check_read_back
+from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.errors import InputError
 from ldpaudit.extras.release.synthesis.factory import (
     generator,
@@ -70,11 +73,21 @@ WRONG = [
     ("reader", "broken_parts:STREAMS_RAISING", "failed: RuntimeError at line"),
     ("reader", "broken_parts:STREAMS_NONSENSE", "must stream a pyarrow.RecordBatchReader"),
     ("reader", "broken_parts:STREAMS_NOTHING", "must have a function that reads"),
+    ("reader", "broken_parts:READS_TWICE", "'broken' (reader): Every column must have a name of"),
+    ("reader", "broken_parts:STREAMS_TWICE", "'broken' (reader): Every column must have a name"),
+    ("reader", "broken_parts:READS_REFUSING", "'broken' (reader): Three labels are too many."),
+    ("format", "broken_parts:RENDERS_REFUSING", "'broken' (format): Three labels are too many."),
+    ("generator", "broken_parts:Refusing", "'broken' (generator): Three labels are too many."),
+    ("command", "broken_parts:NO_FILE", "'broken' (command): A file could not be used: No such"),
+    ("command", "broken_parts:RETURNS_NONSENSE", "returned the exit status 7; it must be one of"),
+    ("audit", "broken_parts:NoRun", "must have the methods unavailable and run"),
+    ("audit", "broken_parts:RefusingAudit", "'broken' (audit): Three labels are too many."),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
     ("reader", "broken_parts:READS_TEXT", "must be a tuple of texts such as '.avro'"),
     ("format", "broken_parts:RAISING", "must be a ldpaudit.doors.Format. Got Command instead."),
     ("format", "broken_parts:RENDERS_RAISING", "failed: RuntimeError at line"),
     ("format", "broken_parts:RENDERS_LEAVING", "failed: SystemExit at line"),
+    ("format", "broken_parts:RENDERS_NEVER", "(format) renders with must be a function"),
     ("format", "broken_parts:RENDERS_NONSENSE", "must return text. Got int instead."),
     ("format", "broken_parts:RENDERS_BAD_TEXT", "text that is no Unicode"),
     ("generator", "broken_parts:RAISING", "must be a class that derives from"),
@@ -87,6 +100,19 @@ WRONG = [
     ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
     ("audit", "broken_parts:NoFinding", "must return a Finding"),
     ("audit", "broken_parts:RAISING", "calls itself None"),
+    ("mechanism", "broken_parts:RAISING", "is not a mechanism with traits"),
+    ("mechanism", "broken_parts:NO_CHANNEL", "must be a ldpaudit.doors.Channel. Got int instead."),
+    ("mechanism", "broken_parts:BARE_ROWS", "must be a ldpaudit.doors.Channel. Got ndarray"),
+    ("mechanism", "broken_parts:HALF_ROWS", "'broken' (mechanism): Each row of a channel must sum"),
+    ("mechanism", "broken_parts:BY_CHANCE", "is another one each time it is built"),
+    ("mechanism", "broken_parts:TURNED", "The classes of the channel of the plug-in 'broken'"),
+    ("mechanism", "broken_parts:REFUSING", "'broken' (mechanism): Three labels are too many."),
+    ("mechanism", "broken_parts:RAISING_ROWS", "failed: RuntimeError at line"),
+    ("mechanism", "broken_parts:LEAVING_ROWS", "failed: SystemExit at line"),
+    ("mechanism", "broken_parts:Lacking", "'broken' (mechanism) failed: AttributeError at line"),
+    ("mechanism", "broken_parts:REMARKS_A_TEXT", "must be a tuple of texts. Got str instead."),
+    ("mechanism", "broken_parts:SAYS_NO_TEXT", "must be a text. Got NoneType instead."),
+    ("mechanism", "broken_parts:SAYS_EMPTY_TEXT", "must be a text. Got an empty one instead."),
 ]
 
 
@@ -112,6 +138,53 @@ def test_a_broken_part_is_one_line_and_stops_nothing_else(broken, command, data,
     assert "'broken'" not in said
 
 
+@pytest.mark.parametrize(
+    ("place", "part"), [(place, part) for kind, place, part in WRONG if kind == "mechanism"]
+)
+def test_a_broken_mechanism_releases_and_audits_nothing(broken, command, data, place, part):
+    broken("mechanism", {"broken": place})
+    before = {*data.parent.iterdir()}
+    claim = ("--mechanism", "broken", "--epsilon", 1.0)
+    out = ("-o", data.with_name("out.parquet"), "--classes", "no,perhaps,yes")
+    for words in (("privatize", data, *out, *claim), ("run", data, *claim)):
+        status, said = command(*words)
+        lines = [line for line in said.splitlines() if not line.endswith("…")]
+        assert (status, len(lines)) == (2, 1), said
+        assert part in lines[0]
+        assert "SECRET" not in said
+        assert {*data.parent.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("DRAWS_NOTHING", "of whole numbers of shape (500,). Got NoneType instead."),
+        ("DRAWS_FEWER", "of whole numbers of shape (500,). Got int32 of shape (499,) instead."),
+        ("DRAWS_HALVES", "of whole numbers of shape (500,). Got float64 of shape (500,) instead."),
+        ("DRAWS_MORE", "'broken' draws must be positions of its 3 outputs, from 0."),
+        ("DRAWS_LESS", "'broken' draws must be positions of its 3 outputs, from 0."),
+        ("DRAWS_RAISING", "The plug-in 'broken' (mechanism) failed: RuntimeError at line"),
+    ],
+)
+def test_what_a_mechanism_cannot_have_drawn_is_not_released(broken, command, data, place, part):
+    out = data.with_name("out.parquet")
+    words = ("privatize", data, "-o", out, "--mechanism", "broken", "--epsilon", 1.0)
+    broken("mechanism", {"broken": f"broken_parts:{place}"})
+    before = {*data.parent.iterdir()}
+    status, said = command(*words)
+    lines = [line for line in said.splitlines() if not line.endswith("…")]
+    assert (status, len(lines)) == (2, 1), said
+    assert part in lines[0]
+    assert {*data.parent.iterdir()} == before
+
+
+def test_what_a_mechanism_draws_is_released(broken, command, data):
+    broken("mechanism", {"broken": "broken_parts:DRAWS_WELL"})
+    out = ("-o", data.with_name("out.parquet"))
+    status, said = command("privatize", data, *out, "--mechanism", "broken", "--epsilon", 1.0)
+    assert status == 0, said
+
+
 @pytest.mark.parametrize("kind", sorted({*KINDS} - {"attack"}))
 def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind):
     good = {
@@ -129,6 +202,20 @@ def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind)
     assert (status, len(lines)) == (2, 1), said
     twice = "registered 2 times, by the packages broken, broken-again; uninstall all but one."
     assert twice in lines[0]
+
+
+@pytest.mark.parametrize(("place", "status"), [("RETURNS_FAIL", 1), ("RETURNS_TEXT", 0)])
+def test_what_a_command_returns_is_its_exit_status(broken, command, place, status):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    assert command("broken") == (status, "")
+
+
+def test_a_warning_of_a_generator_is_a_text(broken, installed):
+    broken("generator", {"broken": "broken_parts:Warned"})
+    labels = np.repeat(np.arange(2, dtype=np.int32), 30)
+    rows = pa.table({"x": labels})
+    fitted = generator("broken").fit(rows, labels, 2, rng=np.random.default_rng(1))
+    assert fitted.warnings == ("One sentence.",)
 
 
 @pytest.mark.parametrize("name", ["run", "sweep", "policy", "policy.check", "mechanism.describe"])
@@ -198,6 +285,10 @@ def test_a_reader_reads_one_file_of_this_computer(command, pipe):
     [
         ("WRITES_RAISING", "(reader) failed: RuntimeError at line"),
         ("WRITES_NOTHING", "wrote nothing to the path"),
+        ("WRITES_FEWER", "(reader) does not read what it wrote: 499 of 500 rows."),
+        ("WRITES_TURNED", "(reader) does not read what it wrote: other values in column 1"),
+        ("WRITES_RENAMED", "(reader) does not read what it wrote: other columns."),
+        ("WRITES_UNREADABLE", "What was written cannot be read. The plug-in 'broken' (reader)"),
         ("WRITES_NEVER", "cannot be written in the format of its name"),
     ],
 )
@@ -209,6 +300,31 @@ def test_what_a_reader_cannot_write_is_not_written(broken, command, data, place,
     assert (status, len(lines)) == (2, 1), said
     assert part in lines[0]
     assert {*data.parent.iterdir()} == before
+
+
+def test_what_a_text_file_keeps_is_read_back(installed, tmp_path):
+    """Types change in a text file, and nothing that is missing has a spelling of its own."""
+    own, reader = reader_of("any.pipe")
+    table = pa.table(
+        {
+            "word": pa.array(["a", "b", None, ""]).dictionary_encode(),
+            "digits": ["1", "2", "3", "4"],
+            "half": pa.array([0.1, None, float("nan"), 2.0], pa.float32()),
+            "whole": pa.array([1.0, 2.0, 3.0, 4.0]),
+            "small": pa.array([1, 2, None, 3], pa.int8()),
+            "yes": [True, False, None, True],
+            "day": pa.array([0, 1, 2, None], pa.date32()),
+            "time": pa.array([0, 1, 2, None], pa.timestamp("us")),
+            "nothing": pa.nulls(4),
+        }
+    )
+    place = tmp_path / "any.pipe"
+    reader.write(MemoryTable(table).table, place)
+    check_read_back(own, reader, place, table)
+    for name, other in (("word", ["a", "c", None, ""]), ("half", [0.1, 1.0, None, 2.0])):
+        changed = table.set_column(table.column_names.index(name), name, pa.array(other))
+        with pytest.raises(InputError, match="does not read what it wrote: other values"):
+            check_read_back(own, reader, place, changed)
 
 
 def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):

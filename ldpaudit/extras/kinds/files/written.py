@@ -37,6 +37,7 @@ from ldpaudit.datasets.formats.locations import (
     STATISTICS,
     SVMLIGHT,
 )
+from ldpaudit.datasets.formats.read_back import write_with
 from ldpaudit.datasets.formats.registered import Writer, format_of
 from ldpaudit.datasets.formats.tables import (
     BYTES,
@@ -52,8 +53,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.datasets.names import quoted, shown_type
 from ldpaudit.datasets.writing import sidecar
-from ldpaudit.doors import InputError, LdpAuditError, OutputError, Reader, Scratch
-from ldpaudit.plugins import watched
+from ldpaudit.doors import InputError, OutputError, Reader, Scratch
 from ldpaudit.work.files import PartFile, WholeFiles
 
 # Commas, decimal points, UTF-8.
@@ -401,26 +401,16 @@ class _WholeTable:
         self._batches.append(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
         self._size += batch.nbytes
         try:
-            check_fits(2 * self._size, f"The file {quoted(self._target.name)}")
+            check_fits(3 * self._size, f"The file {quoted(self._target.name)}")
         except InputError as error:
             raise OutputError(str(error)) from None
 
     def close(self) -> None:
         """Write all rows; OutputError where that fails."""
-        assert self._reader.write is not None
         table = pa.Table.from_batches(self._batches, self._schema)
         with Scratch() as scratch:
             place = scratch.folder / self._target.name
-            try:
-                with watched("reader", self._own, "nothing was written"):
-                    self._reader.write(table, place)
-            except LdpAuditError as error:
-                raise OutputError(str(error)) from error
-            if not place.is_file():
-                raise OutputError(
-                    f"The plug-in {self._own!r} (reader) wrote nothing to the path that it was "
-                    "given."
-                )
+            write_with(self._own, self._reader, table, place)
             with place.open("rb") as written:
                 shutil.copyfileobj(written, self._stream)
 

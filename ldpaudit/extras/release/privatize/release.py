@@ -13,6 +13,7 @@ import pyarrow as pa
 from ldpaudit.doors import (
     FeatureDependentLabel,
     FiniteMechanism,
+    FloatArray,
     InputError,
     IntArray,
     NoisyFeatures,
@@ -95,7 +96,8 @@ def row_release(
         def draw_together(
             batch: pa.RecordBatch, _: Sequence[pa.Array], codes: Sequence[IntArray], block: int = 0
         ) -> tuple[pa.RecordBatch, list[pa.Array]]:
-            drawn = joint.sample(np.stack(codes, axis=1), together.at(block))
+            true = np.stack(codes, axis=1)
+            drawn = _whole(joint.name, joint.sample(true, together.at(block)), true.shape)
             return batch, [write(drawn[:, j]) for j, (_, write) in enumerate(written)]
 
         kinds = tuple(kind for kind, _ in written)
@@ -136,6 +138,38 @@ _SEE_FEATURES: Final = (
     FeatureDependentLabel,
     NoisyFeatures,
 )
+
+
+def _whole(name: str, drawn: Any, shape: tuple[int, ...], outputs: int | None = None) -> Any:
+    """Return what a mechanism drew: whole numbers, and positions of its outputs if so many."""
+    right = isinstance(drawn, np.ndarray) and drawn.dtype.kind in "iu" and drawn.shape == shape
+    refuse(
+        not right,
+        f"The mechanism {name!r} must draw an array of whole numbers of shape {shape}. Got "
+        f"{_got(drawn)} instead.",
+    )
+    refuse(
+        outputs is not None and drawn.size and not 0 <= drawn.min() <= drawn.max() < outputs,
+        f"What the mechanism {name!r} draws must be positions of its {outputs} outputs, from 0.",
+    )
+    return drawn
+
+
+def _finite(mechanism: AnyNumber, labels: FloatArray, source: Any) -> FloatArray:
+    """Return the numbers that a mechanism releases for some labels, one for each."""
+    drawn: Any = mechanism.release(labels, source)
+    right = isinstance(drawn, np.ndarray) and drawn.dtype.kind == "f"
+    refuse(
+        not right or drawn.shape != labels.shape or not np.isfinite(drawn).all(),
+        f"The mechanism {mechanism.name!r} must release an array of finite numbers of shape "
+        f"{labels.shape}. Got {_got(drawn)} instead.",
+    )
+    return np.asarray(drawn)
+
+
+def _got(drawn: Any) -> str:
+    array = isinstance(drawn, np.ndarray)
+    return f"{drawn.dtype} of shape {drawn.shape}" if array else type(drawn).__name__
 
 
 def _looked_at(columns: PrivateColumns) -> tuple[str, ...] | None:
@@ -184,6 +218,7 @@ def _column_release(
 
         def released(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
             new, drawn = draw(batch, codes, block)
+            drawn = _whole(mechanism.name, drawn, codes.shape, len(outputs))
             return new, write(noted(drawn))
 
         return kind, released, schema
@@ -260,7 +295,7 @@ def _column_release(
             pa.float64(),
             lambda b, label, _, block: (
                 unseen.draw(b, block),
-                pa.array(noted(ranged.release(numbers(label), source(block)))),
+                pa.array(noted(_finite(ranged, numbers(label), source(block)))),
             ),
             unseen.schema,
         )
@@ -268,7 +303,8 @@ def _column_release(
         kind = step_noise_type(stepped, column.field.type)
 
         def noisy(batch: pa.RecordBatch, _: pa.Array, codes: IntArray, block: int) -> _Drawn:
-            values = noted(stepped.labels.at(stepped.sample(codes, source(block))))
+            steps = _whole(mechanism.name, stepped.sample(codes, source(block)), codes.shape)
+            values = noted(stepped.labels.at(steps))
             whole = values if pa.types.is_floating(kind) else np.rint(values).astype(np.int64)
             return unseen.draw(batch, block), pa.array(whole).cast(kind)
 

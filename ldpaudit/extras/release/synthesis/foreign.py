@@ -43,7 +43,8 @@ class ForeignGenerator(Generator):
     ) -> None:
         with self._watched():
             self._own.fit(table, codes, classes, rng=rng, progress=progress, device=device)
-            self.warnings = tuple(map(str, self._own.warnings))
+            said: Any = self._own.warnings
+            self.warnings = (said,) if isinstance(said, str) else tuple(map(str, said))
             json.dumps(dict(self._own._kind()))
         self._schema, self._classes = table.schema, classes
 
