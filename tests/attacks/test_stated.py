@@ -13,6 +13,8 @@ RIGHT: dict[str, Any] = dict.fromkeys(STATED) | {
     "needs": frozenset({"channel"}),
     "uses_release": True,
     "learns_from_asked": False,
+    "fit": lambda self, _: self,
+    "posterior": lambda _, rows: rows,
 }
 
 
