@@ -175,7 +175,7 @@ def read_slices(
     table, found = open_table(source, files), []
     for name in columns:
         if name not in table.names:
-            raise missing_column(name, "to slice by", table.names)
+            raise missing_column(name, "to slice by (--slice)", table.names)
     for name, column in table.columns(list(dict.fromkeys(columns))):
         some = column if rows is None else column.take(pa.array(rows))
         try:

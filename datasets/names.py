@@ -35,7 +35,7 @@ _REPEATED: Final = {
     "to keep": "--keep",
     "to use as a feature": "--features",
     "to read as text": "--text",
-    "to slice by": "--slice",
+    "to slice by (--slice)": "--slice",
     "to take as before the noise": "--before",
     "to declare as before the noise": "--before",
 }

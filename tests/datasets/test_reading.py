@@ -147,7 +147,7 @@ def test_a_claim_in_the_file_and_one_from_the_options():
     content, _ = table(rows=ROWS)
     given = Declaration("randomized-response", {"epsilon": 1.0}, "options")
     assert read_release(content, declaration=given).release.declaration is not None
-    with pytest.raises(InputError, match="declares one mechanism's parameters"):
+    with pytest.raises(InputError, match="declares ε = 1, and the options say ε = 2"):
         read_release(
             content, declaration=Declaration("randomized-response", {"epsilon": 2.0}, "options")
         )

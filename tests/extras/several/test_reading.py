@@ -334,7 +334,7 @@ def test_a_missing_column():
         ("to keep", "--keep"),
         ("to read as text", "--text"),
         ("to use as a feature", "--features"),
-        ("to slice by", "--slice"),
+        ("to slice by (--slice)", "--slice"),
         ("to take as before the noise", "--before"),
     ],
 )

@@ -102,6 +102,9 @@ class Guesses:
     def fit(self, release, rng):
         return self
 
+    def posterior(self, release):
+        raise NotImplementedError
+
 class GuessesAndLeaves(Guesses):
     def fit(self, release, rng):
         raise SystemExit(0)
@@ -251,7 +254,7 @@ def test_one_that_cannot_be_imported_is_one_line(install, tmp_path, place):
     [
         ("Leaving", "failed: SystemExit at line"),
         ("LeavingEarly", "failed: SystemExit at line"),
-        ("WithoutRun", "failed: AttributeError"),
+        ("WithoutRun", "must have the methods unavailable and run"),
         ("WithoutParameter", "failed: TypeError"),
         ("Writing", "failed: ValueError at line"),
         ("WritingFeatures", "failed: ValueError at line"),
