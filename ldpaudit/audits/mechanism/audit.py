@@ -31,6 +31,7 @@ from ldpaudit.audits.mechanism.evidence import (
     subgroup_evidence,
 )
 from ldpaudit.audits.mechanism.reports import report_evidence
+from ldpaudit.audits.mechanism.row_channels import row_channels_p_value
 from ldpaudit.audits.models import aligned_channel, feature_dependence, one_channel
 from ldpaudit.audits.registered import parts_within
 from ldpaudit.error_budget import PROOFS, PROOFS_OF_NUMBERS
@@ -543,6 +544,7 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
     channel, alpha = aligned_channel(context), 1 - context.plan.confidence
     counts: IndexArray | None = None
     if channel is None:
+        yield from _agreement_by_row(context)
         return
     every = over_all_rows(context)
     rows, labels = counted(every).rows, every.release.released
@@ -602,6 +604,25 @@ def _agreement(context: AuditContext) -> Iterator[Part]:
             f"afterwards.{_kept(counts, channel)}"
         )
         yield Note.warning("mechanism", text)
+
+
+def _agreement_by_row(context: AuditContext) -> Iterator[Part]:
+    """Compare the counts with a claim whose channel is another one in each row."""
+    found = row_channels_p_value(context)
+    if found is None:
+        return
+    names = CHANNEL_CONSISTENCY, "Counts against the declared channels (p-value)"
+    words = (
+        "binomial tests of how many labels are unchanged, and how often each released label stands "
+        "beside each true one, against the sum of the rows' own channels; Bonferroni, each half"
+    )
+    yield _p_value(context, names, found, words)
+    if found <= 1 - context.plan.confidence:
+        yield Note.warning(
+            "mechanism",
+            f"The released labels do not follow the claimed mechanism ({p_words(found)}): by the "
+            "public model, labels were changed more often, or less often, than is claimed.",
+        )
 
 
 def _kept(counts: IndexArray | None, channel: Channel) -> str:
