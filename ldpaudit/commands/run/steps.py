@@ -35,7 +35,10 @@ class TypedSteps:
     def _typed(self, command: str) -> dict[str, str]:
         """Return what is typed for the placeholders of a command."""
         request = self.request
-        options = [word for name in _taken(command) for word in self._words(name)]
+        carried = {name: words for name in _CARRIED if (words := [*self._words(name)])}
+        # A command is loaded only where there is an option that it might take.
+        taken = _taken(command) if carried else ()
+        options = [word for name, words in carried.items() if name in taken for word in words]
         # Of several releases a step is about one, so which one is left open.
         one = request.release if len(request.release) == 1 else ("RELEASE",)
         named = {"TRUTH": request.truth, "POLICY": request.policy}
@@ -57,11 +60,10 @@ class TypedSteps:
             yield from (option, "tab" if one == "\t" else one)
 
 
-def _taken(command: str) -> list[str]:
-    """Return which of the options that are carried over a command takes."""
+def _taken(command: str) -> set[str]:
+    """Return the options that a command takes."""
     requests = [DeclareRequest] if command == "declare" else []
     if command in registered():
         parameters = signature(registered()[command].function).parameters.values()
         requests = [made for one in parameters if (made := group(one.annotation)) is not None]
-    known = {field.name for request in requests for field in fields(request)}
-    return [name for name in _CARRIED if name in known]
+    return {field.name for request in requests for field in fields(request)}
