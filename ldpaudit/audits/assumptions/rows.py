@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.arrays import unwriteable
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
 from ldpaudit.audits.assumptions.noise import (
     SUSPICIOUS,
@@ -215,9 +216,10 @@ def counted_rows(context: AuditContext) -> IndexArray | None:
     Returns
     -------
     int64 array or None
-        Positions of rows in increasing order; None for all rows.
+        Positions of rows in increasing order, which nobody can write to; None for all rows.
     """
-    return counted(context).rows
+    rows = counted(context).rows
+    return None if rows is None else unwriteable(rows)
 
 
 @remembered("rows.counted")

@@ -80,6 +80,11 @@ def step_words(context: AuditContext, found: NoiseFinding) -> str:
                 f"Look at {place.words}: they may have been released by other code, or as they "
                 "are, or moved there by what noise did to them."
             )
+        if where.name == KEPT:
+            return (
+                f"Look at {place.words}: one random number may decide both label and features. "
+                "Draw the two independently of each other."
+            )
         used = ""
         if departure.columns:
             used = f", or the release code uses {columns_words(context, departure.columns)}"

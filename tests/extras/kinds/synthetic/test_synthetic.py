@@ -239,6 +239,7 @@ def test_one_coin_for_label_and_features_is_a_violation(seed: int) -> None:
     found = whole(with_one_coin(made, seed))
     assert (found.decision, judged(found, "claimed-epsilon").verdict) == ("do not publish", "fail")
     assert "rows whose features were" in " ".join(note.text for note in found.notes)
+    assert "Draw the two independently" in found.next_steps[0]
 
 
 def test_features_that_were_kept_more_often_than_claimed_are_a_violation() -> None:
