@@ -52,6 +52,9 @@ _ROWS_OF_TRIPLES: Final = 1 << 13
 _TRIPLES_TOGETHER: Final = 32
 # The widest band of distances, and the longest stretch, as parts of the rows.
 _WIDEST_BAND, _LONGEST_STRETCH = 8, 2
+# Distances at which rows are alike in an order of outcomes, by so many standard errors.
+_FAR: Final = range(24, 41)
+_LEAST_ALIKE: Final = 6.0
 # A guess is drawn towards nothing by so many rows.
 _PRIOR_ROWS: Final = 1.0
 
@@ -605,6 +608,18 @@ def white(
         proposed += in_groups(outcomes, grouping, 0.25 / len(groups) * share)
     found = [replace(one, log_wealth=one.bet(outcomes)) for one in proposed]
     return [one for one in found if one.p_value < 1]
+
+
+def is_in_an_order(outcomes: RowNoise) -> bool:
+    """Return whether rows are in an order of their outcomes, as where a file was sorted by them.
+
+    Rows far apart are alike then; rows that share random numbers are so at a few distances.
+    """
+    residual = outcomes.residual
+    distances = [far for far in _FAR if far < len(residual)]
+    together = sum(float(residual[far:] @ residual[:-far]) for far in distances)
+    pairs = sum(len(residual) - far for far in distances)
+    return together >= _LEAST_ALIKE * math.sqrt(max(pairs, 1))
 
 
 def ranks_within(codes: IndexArray) -> IndexArray:

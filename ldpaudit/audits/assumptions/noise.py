@@ -24,6 +24,7 @@ from ldpaudit.estimators.whiteness import (
     Groups,
     Order,
     RowNoise,
+    is_in_an_order,
     p_value,
     ranks_within,
     white,
@@ -170,17 +171,32 @@ def _of_reports(context: AuditContext, known: IndexArray, seen: IndexArray) -> I
 
     The label that is drawn from a report hides most of what reports of two people share.
     """
+    if ordered_by_reports(context):
+        return
+    for supports in _supports(context):
+        by_released = RowNoise(supports, seen)
+        yield View(RowNoise(supports, known), by_released, by_released)
+
+
+@remembered("noise.order of reports")
+def ordered_by_reports(context: AuditContext) -> bool:
+    """Return whether the file is in an order of its reports, which reveals nothing more."""
+    known = context.truth.astype(np.int64)
+    return any(is_in_an_order(RowNoise(supports, known)) for supports in _supports(context))
+
+
+def _supports(context: AuditContext) -> Iterator[FloatArray]:
+    """Yield which reports support the one of two labels more, 0 or 1, float64 (n,)."""
     release, claim = context.release, context.claim.offers(LocalReports)
     if release.reports is None or claim is None:
         return
     protocol, n = checked_reports(claim), len(release)
-    commonest = np.argsort(-np.bincount(known, minlength=len(claim.classes)), kind="stable")
+    sizes = np.bincount(context.truth, minlength=len(claim.classes))
+    commonest = np.argsort(-sizes, kind="stable")
     chosen = commonest[: 2 * _MOST_PAIRS].astype(np.int32)
     for one, other in zip(chosen[::2], chosen[1::2], strict=False):
         ratio = protocol.log_ratio(release.reports, np.full(n, one), np.full(n, other))
-        supports = (ratio > 0).astype(np.float64)
-        by_released = RowNoise(supports, seen)
-        yield View(RowNoise(supports, known), by_released, by_released)
+        yield (ratio > 0).astype(np.float64)
 
 
 def _of_labels(context: AuditContext, known: IndexArray, seen: IndexArray) -> list[View]:

@@ -7,7 +7,13 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, groups
+from ldpaudit.audits.assumptions.noise import (
+    SUSPICIOUS,
+    NoiseFinding,
+    WhiteNoise,
+    groups,
+    ordered_by_reports,
+)
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
@@ -511,6 +517,9 @@ def check_alignment(context: AuditContext) -> None:
         return
     channel = aligned_channel(context)
     if channel is None:
+        return
+    # In an order of reports the labels drawn from them fit those of any row near by.
+    if release.reports is not None and ordered_by_reports(context):
         return
     shift = truth_alignment(release.truth, release.released, channel.matrix)
     if shift is None and not numbers_go_together(release.numeric):

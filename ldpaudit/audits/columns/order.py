@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from ldpaudit.audits.assumptions.noise import ordered_by_reports
 from ldpaudit.audits.columns.labels import Labels
 from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.models import aligned_channel, copies, cross_fitted_posterior
@@ -31,6 +32,8 @@ _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 def order_of_rows(context: AuditContext, labels: Labels) -> Iterator[Part]:
     """Yield whether the order of the rows reveals true labels."""
     known = labels.most_equal is None
+    if known and ordered_by_reports(context):
+        return
     released = context.release.released if known else None
     order = strongest_agreement(labels.codes, released)
     if order is None:

@@ -30,7 +30,7 @@ from ldpaudit.doors import (
 from ldpaudit.estimators.advantage import randomized_response_advantage
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.whiteness import Order, RowNoise, white
+from ldpaudit.estimators.whiteness import Order, RowNoise, is_in_an_order, white
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior, log_odds_shift
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import Bags
@@ -347,17 +347,19 @@ def as_declared(bags: Bags, truth: IntArray, claim: BagSums) -> float:
     strata = np.unique(np.stack([sizes, true], axis=1), axis=0, return_inverse=True)[1].ravel()
     raised = RowNoise((noise > _ROUNDING).astype(np.float64), strata.astype(np.int64))
     order = Order("the file", np.arange(len(noise)))
-    shared = min((one.p_value for one in white(raised, [order], [])), default=1.0)
+    # Bags may have been sorted by what was released of them.
+    found = [] if is_in_an_order(raised) else white(raised, [order], [])
+    shared = min((one.p_value for one in found), default=1.0)
     up = (true < sizes) & (true == 0), (true < sizes) & (true > 0)
     down = (true > 0) & (true == sizes), (true < sizes) & (true > 0)
     # Sums may have been rounded: chances are those of a little more, and of a little less, noise.
     cdf = claim.noise_cdf(np.array([_MOVED - _SLACK, _MOVED + _SLACK]))
     below = claim.noise_cdf(np.array([_SLACK - _MOVED, -_MOVED - _SLACK]))
-    found = [
+    moved = [
         *(_moved(noise[some] >= _MOVED, float(1 - cdf[1]), float(1 - cdf[0])) for some in up),
         *(_moved(noise[some] <= -_MOVED, float(below[1]), float(below[0])) for some in down),
     ]
-    return min(1.0, 2 * min(shared, len(found) * min(found)))
+    return min(1.0, 2 * min(shared, len(moved) * min(moved)))
 
 
 def _moved(moved: BoolArray, least: float, most: float) -> float:

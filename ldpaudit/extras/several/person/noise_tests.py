@@ -138,7 +138,8 @@ def noise_of_other_rows(one: Line, other: Line, same_labels: tuple[bool, bool]) 
 
     At every distance between the rows of two answers, in the same order and in the opposite one:
     random numbers may serve a second answer a row later, or backwards. The clearest of these are
-    tested exactly, and each p-value is multiplied by the number of all. None for too few rows.
+    tested exactly, and each p-value is multiplied by the number of all. None for too few rows, and
+    where the file is in an order of released labels: then rows far apart are alike by right.
     """
     one, other = (
         line.take(np.arange(min(len(line.labels), LONGEST_LINE))) for line in (one, other)
@@ -146,21 +147,31 @@ def noise_of_other_rows(one: Line, other: Line, same_labels: tuple[bool, bool]) 
     if min(len(one.labels), len(other.labels)) < 2 * FEWEST_TOGETHER:
         return None
     found, tried = [1.0], 0
-    ways = list(
-        product(one.codings(same_labels=same_labels[0]), other.codings(same_labels=same_labels[1]))
-    )
-    for mine, others in ways:
-        residuals = one.residual(mine), other.residual(others)
+    codings = one.codings(same_labels=same_labels[0]), other.codings(same_labels=same_labels[1])
+    residuals = [
+        [line.residual(coding) for coding in some]
+        for line, some in zip((one, other), codings, strict=True)
+    ]
+    if any(_runs(residual) for some in residuals for residual in some):
+        return None
+    for i, j in product(*(range(len(some)) for some in codings)):
         for backwards in (False, True):
-            clear = _along(*residuals, backwards=backwards)
+            clear = _along(residuals[0][i], residuals[1][j], backwards=backwards)
             tried += len(clear)
             for place in np.argsort(-np.abs(clear))[:_LOOKED_AT]:
                 if abs(clear[place]) < _WORTH_A_TEST:
                     break
                 rows = _rows_at(int(place), one, other, backwards=backwards)
                 if rows is not None:
-                    found.append(_of_rows(one, other, (mine, others), rows))
+                    both = codings[0][i], codings[1][j]
+                    found.append(_of_rows(one, other, both, rows))
     return min(min(found) * tried, 1.0)
+
+
+def _runs(residual: FloatArray) -> bool:
+    """Return whether neighbouring rows have alike noise, as where released labels order them."""
+    together = float(residual[1:] @ residual[:-1]) / np.sqrt(max(len(residual) - 1, 1))
+    return bool(abs(together) >= _WORTH_A_TEST)
 
 
 def _along(one: FloatArray, other: FloatArray, *, backwards: bool) -> FloatArray:
