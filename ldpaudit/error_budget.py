@@ -9,8 +9,8 @@ up to at most the whole (Bonferroni). From the policy's ``confidence`` down to o
    columns, strata or releases each has ``alpha`` divided by how many there are, their totals
    counted, too (:func:`ldpaudit.extras.several.judging.share_of`).
 2. Checks share it by Holm's procedure or equally, or each has all of it where the policy's
-   ``correction`` is "none" (:func:`ldpaudit.judging.verdict.corrected_levels`). The check of the
-   seeds has an error of its own, so small that it takes none.
+   ``correction`` is "none" (:func:`ldpaudit.judging.verdict.corrected_levels`). The checks of
+   seeds and of features that were kept have an error of their own, so small that it takes none.
 3. The check of the claimed ε holds its proofs against the claim at :data:`PROOFS` where there are
    true labels (:data:`PROOFS_OF_NUMBERS` where remainders of numbers are among them). Without true
    labels the bound from the release alone, or from canaries, or from sums, is the only one and

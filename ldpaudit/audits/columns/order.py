@@ -16,6 +16,8 @@ from ldpaudit.estimators.row_order import (
     strongest_agreement,
     written_in_ties,
 )
+from ldpaudit.mechanisms.capabilities import LocalReports
+from ldpaudit.mechanisms.foreign import checked_reports
 from ldpaudit.release import IndexArray
 from ldpaudit.result import Estimate, Note
 from ldpaudit.result.numbers import share_of
@@ -26,14 +28,14 @@ _SURELY: Final = 1e-9
 _LEAST_EXCESS: Final = {True: 0.05, False: 0.02}
 """The smallest excess of a word, of true labels and of released ones, which noise makes smaller."""
 _LEAST_KNOWN, _ALL = 10.0, 1.1
+# Of logarithms of likelihood ratios that are held for equal.
+_DIGITS: Final = 6
 _WITHIN: Final = {True: "within each released label", False: "of the rows"}
 
 
 def order_of_rows(context: AuditContext, labels: Labels) -> Iterator[Part]:
     """Yield whether the order of the rows reveals true labels."""
     known = labels.most_equal is None
-    if known and ordered_by_reports(context):
-        return
     released = context.release.released if known else None
     order = strongest_agreement(labels.codes, released)
     if order is None:
@@ -44,6 +46,12 @@ def order_of_rows(context: AuditContext, labels: Labels) -> Iterator[Part]:
     impossible = beyond and abs(order.excess) > _ALL * (labels.most_equal or 1.0)
     reveals = beyond and not impossible
     within, more = _WITHIN[known], ""
+    by_reports = _cells_by_reports(context) if reveals and known else None
+    if by_reports is not None:
+        # In a file that is sorted by its reports, rows near each other agree as far as these say.
+        order = agreement_in_cells(labels.codes, by_reports, context.rng("columns", "reports"))
+        reveals, more = _is_beyond(order, known), ", and more than the reports say"
+        within = "of rows whose reports say the same"
     if reveals and not context.release.features.is_constant():
         # In a file that is sorted by a feature, rows near each other agree as far as it says.
         cells = _cells_by_features(context, known)
@@ -93,6 +101,25 @@ def order_of_rows(context: AuditContext, labels: Labels) -> Iterator[Part]:
             "Rows near each other agree in their released labels more often than any true labels "
             "could explain: the rows are sorted by the released label, or share noise.",
         )
+
+
+def _cells_by_reports(context: AuditContext) -> IndexArray | None:
+    """Return codes of rows whose reports say the same of every label, int64 (n,).
+
+    None where the file is in no order of its reports, or hardly any two reports say the same.
+    """
+    release, claim = context.release, context.claim.offers(LocalReports)
+    if release.reports is None or claim is None or not ordered_by_reports(context):
+        return None
+    protocol, n = checked_reports(claim), len(release)
+    first = np.zeros(n, dtype=np.int32)
+    cells = np.zeros(n, dtype=np.int64)
+    for code in range(1, len(claim.classes)):
+        ratio = protocol.log_ratio(release.reports, np.full(n, code, dtype=np.int32), first)
+        said = np.unique(np.round(ratio, _DIGITS), return_inverse=True)[1]
+        cells = np.unique(cells * n + said, return_inverse=True)[1].astype(np.int64)
+    alone = np.count_nonzero(np.bincount(cells) == 1)
+    return None if 2 * alone > n else cells
 
 
 def _in_ties(context: AuditContext) -> tuple[float, float]:

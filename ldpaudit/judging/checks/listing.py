@@ -67,9 +67,9 @@ TESTS_OF_NOISE: Final = frozenset(
     )
 )
 _FEATURES_EXACT = "mechanism.feature_epsilon"
-# The error probability of this check alone. The right source leaves a p-value far below, so the
-# other checks need not share their level with it.
-_SEED_ERROR: Final = 1e-9
+# The error probability of each check that has one of its own: of seeds, and of kept features. What
+# is wrong leaves a p-value far below, so the other checks need not share their level with it.
+_OWN_ERROR: Final = 1e-9
 
 
 @dataclass(frozen=True)
@@ -350,7 +350,7 @@ def _features_kept(case: Case) -> Draft | None:
         return None
     # So rare that it takes no share of the error.
     answer = Answer("pass", found.value, "no more features were kept than is declared")
-    if found.value <= _SEED_ERROR:
+    if found.value <= _OWN_ERROR:
         reason = "more rows have their true features than the declared λ leaves"
         answer = Answer("fail", found.value, reason)
     return drafted(answer, (FEATURES_KEPT,), no_test=True)
@@ -361,7 +361,7 @@ def _guessable_seed(case: Case, _: Any) -> Draft | None:
     if found is None:
         return None
     kind: Verdict = "pass"
-    if found.value <= _SEED_ERROR:
+    if found.value <= _OWN_ERROR:
         kind = "fail" if found.kind == "certified" else "inconclusive"
     return drafted(Answer(kind, found.value, _SEED_WORDS[kind]), (SEEDS,))
 
@@ -719,7 +719,7 @@ CHECKS: Final[Mapping[str, Row]] = {
         "Can anybody compute the noise, from a common seed or a checksum (p-value)?",
         _guessable_seed,
         "seeds",
-        own_error=_SEED_ERROR,
+        own_error=_OWN_ERROR,
         where_found=True,
     ),
     "shared-noise": Row(

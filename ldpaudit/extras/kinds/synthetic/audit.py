@@ -316,7 +316,10 @@ def kept_features(
         method="p-value: whether more rows have their true features than a replacement with "
         "probability λ leaves (binomial), where synthetic rows may equal the true ones twice as "
         "often as they equal other people's",
-        assumptions=("each row's features are replaced independently of the others",),
+        assumptions=(
+            "each row's features are replaced independently of the others",
+            "synthetic rows equal the true ones at most twice as often as those of other people",
+        ),
         reference="Busa-Fekete et al. (2023), Mechanism 2",
     )
 

@@ -250,6 +250,9 @@ def test_a_file_in_the_order_of_its_reports_is_not_accused(protocol: str) -> Non
         result = audited(protocol, truth[rows], column(made, reports[rows]))
         failed = {one.id for one in result.checks if one.verdict == "fail"}
         assert not failed & {"shared-noise", "features-reveal-label", "claimed-channel"}
+        by_label = np.lexsort([*reports.T[::-1], truth])
+        sorted_by_truth = audited(protocol, truth[by_label], column(made, reports[by_label]))
+        assert sorted_by_truth["columns.ordered"].value == 1
 
 
 def test_candidates_have_two_labels_and_no_row_twice() -> None:
