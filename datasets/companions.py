@@ -216,7 +216,11 @@ def matching_rows(
     for ids, where in ((ours, "release"), (theirs, other)):
         repeated = len(ids) - pc.count_distinct(ids).as_py()
         if repeated:
-            raise InputError(f"Ids must be distinct; {repeated:,} in the {where} are repeated.")
+            raise InputError(
+                f"Ids must be distinct; {repeated:,} in the {where} are repeated. Where a person "
+                "has several rows, give both tables a column that numbers the rows, and join them "
+                "on that one."
+            )
     if ours.type != theirs.type:
         raise UnknownIdError(
             f"The ids of the release and of the {other} must be written alike: those of one table "

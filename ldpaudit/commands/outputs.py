@@ -22,6 +22,11 @@ STREAM: Final = Path("-")
 _STANDARD_OUTPUT, _STANDARD_ERROR = 1, 2
 # The formats with an option of their own.
 _OPTIONS: Final = ("html", "json", "sarif", "junit", "markdown")
+# The formats of our own.
+_OURS: Final = (*_OPTIONS, "registry")
+# A file that is there is replaced where it has one of these in its first bytes, as all ours have.
+_MARKS: Final = (b"ldpaudit", b"schema_version")
+_LOOKED_AT: Final = 2**20
 _SUFFIXES: Final = (
     *(".gz", ".parquet", ".pq", ".csv", ".tsv", ".json"),
     *(".jsonl", ".ndjson", ".feather", ".arrow", ".xlsx", ".npz"),
@@ -92,6 +97,27 @@ class Outputs:
         for path in self.given():
             if path.parent != self.made:
                 check_place(path)
+        for name, path in self.asked.items():
+            if path != STREAM and path.is_file() and not self.replaces(name, path):
+                raise OutputError(
+                    f"{quoted(path.name)} exists, and ldpaudit did not write it, so it is left as "
+                    "it is. Give another name, or delete that file."
+                )
+
+    def replaces(self, name: str, path: Path) -> bool:
+        """Return whether the format ``name`` may replace the file that is at ``path``.
+
+        It may where the file is a report of ldpaudit, or empty. What other formats write is not
+        known here, so they replace every file; a subclass knows its own.
+        """
+        if name not in _OURS:
+            return True
+        try:
+            with path.open("rb") as file:
+                start = file.read(_LOOKED_AT)
+        except OSError:
+            return True  # Whether it can be written to is another question.
+        return not start or any(mark in start for mark in _MARKS)
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""

@@ -232,3 +232,16 @@ def test_a_variable_that_sets_no_option_is_named(here, command, monkeypatch):
     monkeypatch.setenv("LDPAUDIT_SEED", "3")
     _, _, err = command("policy", "check", here / "ci" / "policy.toml")
     assert err == "ldpaudit: LDPAUDIT_POLCY sets no option; did you mean 'LDPAUDIT_POLICY'?\n"
+
+
+def test_a_file_of_others_is_not_replaced_and_a_report_is(tmp_path):
+    notes, again, empty = (tmp_path / name for name in ("notes.html", "again.json", "empty.md"))
+    notes.write_text("<p>My own page")
+    again.write_text('{"schema_version": 1}')
+    empty.touch()
+    with pytest.raises(OutputError, match=r"'notes\.html' exists, and ldpaudit did not write it"):
+        Outputs(html=notes).check()
+    assert notes.read_text() == "<p>My own page"
+    ReportOutputs(json=again, markdown=empty).check()
+    # What the formats of plug-ins write is not known.
+    assert ReportOutputs().replaces("mine", notes)

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import ldpaudit
+from ldpaudit.commands.outputs import Outputs, ReportOutputs
 from ldpaudit.datasets import affairs
 from ldpaudit.errors import InputError
 from ldpaudit.learners import ReleaseClassifier
 from ldpaudit.mechanisms import from_declaration
 from ldpaudit.release import Declaration
+from ldpaudit.reports import FORMATS, Surroundings, render
 from ldpaudit.result import AuditResult
 
 
@@ -43,6 +45,8 @@ def test_every_result_has_a_view_a_page_json_and_a_frame(name, results, tmp_path
     assert one.to_json(tmp_path / "one.json") is None
     assert one.to_html() == (tmp_path / "page.html").read_text(encoding="utf-8")
     assert json.loads(one.to_json()) == json.loads((tmp_path / "one.json").read_text("utf-8"))
+    outputs = Outputs(json=tmp_path / "one.json", html=tmp_path / "page.html")
+    outputs.check()  # A later run may replace both.
     assert len(one.to_frame())
     assert "to_html(path)" in one._repr_html_()
     assert "<script" not in one.to_html()
@@ -53,6 +57,15 @@ def test_every_result_has_a_view_a_page_json_and_a_frame(name, results, tmp_path
         assert repr(one).startswith(f"{type(one).__name__}(")
     with pytest.raises(InputError, match="no picture"):
         one.plot("nothing")
+
+
+@pytest.mark.parametrize("profile", ["internal", "public"])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_report_may_replace_an_earlier_one(name, profile, results, tmp_path):
+    place = tmp_path / "report"
+    if (name, profile) != ("registry", "public"):  # An entry has one form.
+        place.write_text(render(results["audit"], name, Surroundings(profile=profile)), "utf-8")
+        assert ReportOutputs().replaces(name, place)
 
 
 @pytest.mark.parametrize("name", ["sweep", "advise"])

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from processes import called, refused
 
+from ldpaudit.commands.outputs import Outputs
 from ldpaudit.datasets import read_release
 from ldpaudit.errors import InputError
 from ldpaudit.extras.compare.request import CompareRequest
@@ -59,6 +60,7 @@ def learnt(tmp_path):
     def call(*words):
         status, said = called(*words, "--json", tmp_path / "learnt.json")
         assert status == 0, said
+        Outputs(json=tmp_path / "learnt.json").check()  # A later run may replace it.
         return said, json.loads((tmp_path / "learnt.json").read_text())
 
     return call

@@ -196,6 +196,7 @@ def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(result, p
     file, matrix = prior(INVARIANT, INVARIANT.values()), tmp_path / "matrix.csv"
     words = ("design", "--invariant", "--prior", file, "--epsilon", 1)
     found = result(*words, "--channel-out", matrix)
+    assert result(*words, "--channel-out", matrix) == found  # A channel is replaced.
     assert found["declaration"]["name"] == "channel"
     assert found["epsilon"] == pytest.approx(1.0, abs=1e-6)
     assert found["channel"]["labels"] == list(INVARIANT)
@@ -211,8 +212,11 @@ def test_an_invariant_design_is_an_analysis_and_a_matrix_for_privatize(result, p
 def test_the_channel_of_a_design_replaces_no_input_and_no_other_output(prior, tmp_path):
     file, matrix = prior(INVARIANT, INVARIANT.values()), tmp_path / "matrix.csv"
     words = ("mechanism", "design", "--invariant", "--prior", file, "--epsilon", 1)
+    other = tmp_path / "notes.csv"
+    other.write_text("ward,beds\nwest,12\n")
     for more, said in (
         (("--channel-out", file), "is an input"),
+        (("--channel-out", other), "did not write it"),
         (("--channel-out", matrix, "--json", matrix), "must be two files"),
         (("--channel-out", tmp_path / "nowhere" / "matrix.csv", "--json", matrix), "folder"),
     ):
