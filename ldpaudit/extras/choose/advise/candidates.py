@@ -182,8 +182,14 @@ class Column:
         return np.asarray((counts + 0.5) / (len(self.truth) + 0.5 * len(counts)))
 
     @property
-    def commonest(self) -> float:
-        """The share of the commonest label."""
+    def constant(self) -> float:
+        """What one answer for everybody is worth: the commonest label's share of the rows.
+
+        Where labels are numbers, the mean's squared error.
+        """
+        numeric = self.release.numeric
+        if numeric is not None and numeric.truth is not None:
+            return float(np.var(numeric.truth))
         return float(self.prior.max())
 
     @cached_property

@@ -185,10 +185,10 @@ class AdviceRun(Frozen):
     )
 
 
-def found_words(best: Recommendation, commonest: float | None = None) -> str:
+def found_words(best: Recommendation, constant: float | None = None) -> str:
     """Return what to release in one sentence.
 
-    ``commonest``: the share of the commonest label, where no release is shown to beat that guess.
+    ``constant``: what one answer for everybody is worth, where no release is shown to beat it.
     """
     once = "" if best.passed > 1 else " Not confirmed: only one simulated audit passed so far."
     if best.labels is not None:
@@ -203,14 +203,22 @@ def found_words(best: Recommendation, commonest: float | None = None) -> str:
         # Of its own features where the audit of a simulated release measured it.
         alone = "without the release" if gain.section == "leakage" else "from its features alone"
         said.append(f"{points} points more than {alone}")
-    if commonest is None:
+    if constant is None or best.utility is None:
         return f"Release with {best.words}: {', '.join(said)}.{once}"
-    share = as_percent(number(commonest))
     return (
-        "No release that meets the policy is shown to be of use: always guessing the commonest "
-        f"label is right in {share} of cases. With {best.words}, the best of them, "
+        "No release that meets the policy is shown to be of use: "
+        f"{constant_words(best.utility, constant)}. With {best.words}, the best of them, "
         f"{', '.join(said)}.{once}"
     )
+
+
+def constant_words(utility: Estimate, constant: float, label: str = "") -> str:
+    """Return what one answer for everybody is worth, in words, as a ``utility`` is measured."""
+    of_label, worth = label and f" of {label}", number(constant)
+    if utility.id == "test_squared_error":
+        return f"always guessing the mean{of_label} has a squared error of {worth}"
+    share = as_percent(worth)
+    return f"always guessing the commonest label{of_label} is right in {share} of cases"
 
 
 def _plain(estimate: Estimate) -> str:

@@ -53,6 +53,7 @@ from ldpaudit.extras.choose.advise.result import (
     Limit,
     Outcome,
     Recommendation,
+    constant_words,
     found_words,
     least_sure,
 )
@@ -75,7 +76,7 @@ from ldpaudit.pipeline.audit import audit
 from ldpaudit.pipeline.terms import Terms
 from ldpaudit.release import ColumnsDeclaration, LabelDeclaration
 from ldpaudit.result import Check
-from ldpaudit.result.numbers import against, as_percent
+from ldpaudit.result.numbers import against
 
 # Releases that are looked at, at most: their intervals hold together, whichever is chosen.
 MOST_SIMULATED: Final = 40
@@ -414,12 +415,11 @@ class _Answer:
 
     @property
     def _useless(self) -> bool:
-        """Whether no release that passed is shown to beat always guessing the commonest label."""
+        """Whether no release that passed is shown to beat one answer for everybody."""
         passed = [one for way in self.ways for one in self._known(way) if one.passes]
         utility = [one.utility[0] for one in passed if len(one.utility) == 1]
-        return bool(utility) and all(
-            is_useless(u, self.search.columns[0].commonest) for u in utility
-        )
+        constant = self.search.columns[0].constant
+        return bool(utility) and all(is_useless(one, constant) for one in utility)
 
     def _known(self, way: Line) -> list[Tried]:
         return [self.search.tried[parts] for parts in way.parts if parts in self.search.tried]
@@ -443,7 +443,7 @@ class _Answer:
         these = f"{', '.join(gone[:3])}{more} (--drop)"
         left = f" Leave out {these}: no noise makes up for {them}." if gone else ""
         if outcome == "found":
-            return found_words(found[0], columns[0].commonest if self._useless else None) + left
+            return found_words(found[0], columns[0].constant if self._useless else None) + left
         if self.hopeless and self.done:
             offered = len(columns) > 1 or columns[0].release.numeric is not None or self.ways
             double = (
@@ -521,10 +521,10 @@ class _Answer:
                     "a nat is worth most."
                 )
         for column, choice in zip(columns, found[0].choices if found else (), strict=False):
-            if is_useless(choice.utility, column.commonest) and not (best and self._useless):
-                yield no_use(
-                    column.commonest, quoted(column.asked.label) if len(columns) > 1 else ""
-                )
+            utility, shown = choice.utility, bool(best) and self._useless
+            if utility is not None and is_useless(utility, column.constant) and not shown:
+                label = quoted(column.asked.label) if len(columns) > 1 else ""
+                yield no_use(utility, column.constant, label)
 
     def _candidate(self, tried: Tried) -> Candidate:
         point, epsilon = tried.parts[0], spent(tried.parts)
@@ -623,23 +623,24 @@ class _Answer:
         return shlex.join([*out, *["--header"] * bool(request.header)])
 
 
-def is_useless(utility: Estimate | None, commonest: float) -> bool:
-    """Return whether what can be learnt is not shown to beat a constant guess.
+def is_useless(utility: Estimate, constant: float) -> bool:
+    """Return whether what can be learnt is not shown to beat one answer for everybody.
 
-    ``commonest`` is the share of the commonest label.
+    ``constant`` is what that answer is worth: an accuracy, or a squared error.
     """
-    if utility is None or utility.id != "test_accuracy":
-        return False
-    return (utility.value if utility.low is None else utility.low) <= commonest
+    if utility.id == "test_accuracy":
+        return (utility.value if utility.low is None else utility.low) <= constant
+    if utility.id == "test_squared_error":
+        return (utility.value if utility.high is None else utility.high) >= constant
+    return False
 
 
-def no_use(commonest: float, label: str) -> str:
+def no_use(utility: Estimate, constant: float, label: str) -> str:
     """Return the remark on a recommendation of which that holds; of several columns on one."""
-    share = as_percent(number(commonest))
+    guessing = constant_words(utility, constant, label)
     return (
-        f"Always guessing the commonest label{label and f' of {label}'} is right in {share} of "
-        f"cases: a model that learns {label and 'it '}from the first recommendation is not shown "
-        "to do better."
+        f"{guessing[0].upper()}{guessing[1:]}: a model that learns {label and 'it '}from the first "
+        "recommendation is not shown to do better."
     )
 
 

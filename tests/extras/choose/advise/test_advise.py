@@ -499,11 +499,20 @@ def test_what_can_be_learnt_is_held_against_the_commonest_label():
     made = partial(Estimate.estimated, "test_accuracy", "accuracy", unit="proportion", method="")
     assert is_useless(made(value=0.722), 0.74)
     assert not is_useless(made(value=0.8), 0.74)
-    assert not is_useless(None, 0.74)
-    assert no_use(0.74, "").startswith("Always guessing the commonest label is right in 74")
-    of_one = no_use(0.74, "'ill'")
+    one = made(value=0.722)
+    assert no_use(one, 0.74, "").startswith("Always guessing the commonest label is right in 74")
+    of_one = no_use(one, 0.74, "'ill'")
     assert "commonest label of 'ill' is right" in of_one
     assert "a model that learns it from the first" in of_one
+
+
+def test_what_can_be_learnt_of_numbers_is_held_against_their_mean():
+    made = partial(Estimate.estimated, "test_squared_error", "error", unit="1", method="")
+    assert is_useless(made(value=2.3), 2.2)
+    assert not is_useless(made(value=2.1), 2.2)
+    assert not is_useless(made(value=2.1).model_copy(update={"id": "share_error"}), 2.2)
+    said = no_use(made(value=2.3), 2.2, "'pay'")
+    assert said.startswith("Always guessing the mean of 'pay' has a squared error of 2.2")
 
 
 def test_where_nothing_is_of_use_the_sentence_says_so_first(place):
@@ -519,6 +528,11 @@ def test_where_nothing_is_of_use_the_sentence_says_so_first(place):
     )
     assert "With randomized-response ε = 0.5, the best of them, a model" in found["sentence"]
     assert not any("commonest" in note for note in found["notes"])
+    noise.assign(pay=rng.integers(0, 8, 600)).to_csv("noise.csv", index=False)
+    words = ("--label", "pay:labels=0:7:1", "--for", "regression", "--policy", "claim.toml")
+    status, found = asked("noise.csv", *words)
+    assert status == 0
+    assert "of use: always guessing the mean has a squared error of " in found["sentence"]
 
 
 @pytest.mark.parametrize(
