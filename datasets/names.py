@@ -113,7 +113,10 @@ def missing_column(
     close, parts = nearest(name, candidates), [part.strip() for part in name.split(",")]
     if typed and role in _REPEATED and len(parts) > 1 and {*parts} <= {*candidates}:
         each = " ".join(f"{_REPEATED[role]} {shlex.quote(part)}" for part in parts)
-        return InputError(f"There is no column {quoted(name)}; name each by itself: {each}.")
+        return InputError(
+            f"There is no column {quoted(name)}; where a command takes several, each is named by "
+            f"itself: {each}."
+        )
     # Perhaps they are no names at all, but the first row.
     if len(candidates) == 1 and re.search("[,;\t|]", candidates[0]):
         end = "do other marks separate the fields? Without --separator they are detected."

@@ -340,7 +340,7 @@ def test_a_missing_column():
 )
 def test_names_in_a_list_are_named_one_by_one_with_the_option_that_was_used(role, option):
     said = str(missing_column("Patient ID, town", role, ["Patient ID", "town"]))
-    assert said.endswith(f"name each by itself: {option} 'Patient ID' {option} town.")
+    assert said.endswith(f"each is named by itself: {option} 'Patient ID' {option} town.")
     # An id is one column, and what a file names nobody typed.
     assert "each" not in str(missing_column("Patient ID,town", "id", ["Patient ID", "town"]))
     assert "each" not in str(missing_column("a,b", role, ["a", "b"], typed=False))
