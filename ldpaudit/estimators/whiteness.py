@@ -16,28 +16,25 @@ distances, stretches or groups among which the sums chose.
 import functools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from itertools import chain
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from ldpaudit.arrays import stable_order
-from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.departures import (
+    Departure,
+    Groups,
+    Order,
+)
+from ldpaudit.estimators.row_noise import RowNoise
+from ldpaudit.release import FloatArray
 
-Family = Literal[
-    "distance", "distances", "triples", "stretch", "blocks", "groups", "equal groups", "model"
-]
 Spectrum = npt.NDArray[np.complex128]
 MIRRORED: Final = "mirrored rows"
 _FAMILIES_OF_ORDERS: Final = 6
-
-# How far a bet follows a guess, as a correlation.
-_STAKES: Final = (0.015, 0.04, 0.1, 0.25, 0.6, 1.6)
-_LARGEST_TILT: Final = 6.0
 # What sums must show, in standard errors, before a bet is made.
 _WORTH_A_BET: Final = 3.0
 _FEWEST_PAIRS: Final = 50
@@ -55,311 +52,6 @@ _WIDEST_BAND, _LONGEST_STRETCH = 8, 2
 # Distances at which rows are alike in an order of outcomes, by so many standard errors.
 _FAR: Final = range(24, 41)
 _LEAST_ALIKE: Final = 6.0
-# A guess is drawn towards nothing by so many rows.
-_PRIOR_ROWS: Final = 1.0
-
-
-def average(log_wealths: Sequence[float] | FloatArray) -> float:
-    """Return the logarithm of the mean of several wealths."""
-    logs = np.asarray(log_wealths, dtype=np.float64)
-    return float(np.logaddexp.reduce(logs) - np.log(len(logs))) if len(logs) else 0.0
-
-
-def p_value(log_wealth: float, tried: float = 1.0) -> float:
-    """Return the valid p-value of a bet that was chosen among ``tried``, at most 1."""
-    return float(min(1.0, tried * math.exp(-max(log_wealth, 0.0))))
-
-
-@dataclass(frozen=True, eq=False)
-class RowNoise:
-    """What noise did to rows, in some order.
-
-    Attributes
-    ----------
-    ones : float64 array of shape (n,)
-        1 where noise changed the label (or raised it, or put it on one side), else 0.
-    strata : int64 array of shape (n,)
-        Codes from 0 of the rows among which outcomes are in any order if noise is white.
-    chances : float64 array of shape (n,) or None
-        The chance of 1 as a model says it; None: the share of ones in the stratum.
-    claimed : float64 array of shape (n,) or None
-        The chance of 1 under the claim: to what counts are held that may be too equal.
-    labels : int64 array of shape (n,) or None
-        Where given, a row is guessed only from rows with another label.
-    """
-
-    ones: FloatArray
-    strata: IndexArray
-    chances: FloatArray | None = None
-    claimed: FloatArray | None = None
-    labels: IndexArray | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.ones)
-
-    def take(self, rows: IndexArray) -> "RowNoise":
-        """Return the outcomes of some rows, in that order."""
-        for before, taken in self._last:
-            if before is rows:
-                return taken
-        # Most groupings are bet on in one order of all rows, or of a sample of them.
-        self._last[:] = [(rows, self._taken(rows)), *self._last[:1]]
-        return self._last[0][1]
-
-    @cached_property
-    def _last(self) -> list[tuple[IndexArray, "RowNoise"]]:
-        return []
-
-    def _taken(self, rows: IndexArray) -> "RowNoise":
-        return RowNoise(
-            self.ones[rows],
-            self.strata[rows],
-            None if self.chances is None else self.chances[rows],
-            None if self.claimed is None else self.claimed[rows],
-            None if self.labels is None else self.labels[rows],
-        )
-
-    @cached_property
-    def spread(self) -> FloatArray:
-        """The standard deviation of each row's outcome, float64 (n,)."""
-        return np.sqrt(np.maximum(self._usual * (1 - self._usual), 0.0))
-
-    @cached_property
-    def residual(self) -> FloatArray:
-        """RowNoise less what is usual, in standard deviations; 0 where noise has no choice."""
-        open_ = self.spread > 1e-6
-        return np.where(open_, (self.ones - self._usual) / np.where(open_, self.spread, 1.0), 0.0)
-
-    @cached_property
-    def _usual(self) -> FloatArray:
-        if self.chances is not None:
-            return self.chances
-        sizes = np.maximum(np.bincount(self.strata), 1)
-        return np.asarray((np.bincount(self.strata, self.ones) / sizes)[self.strata])
-
-    @cached_property
-    def _fair(self) -> FloatArray:
-        """The share of ones among the rows of each row's stratum from that row on."""
-        if self.chances is not None:
-            return self.chances
-        order = stable_order(self.strata)
-        sizes = np.bincount(self.strata)
-        ends = np.repeat(np.cumsum(sizes), sizes)
-        totals = np.concatenate([[0.0], np.cumsum(self.ones[order])])
-        fair = np.empty(len(order))
-        fair[order] = (totals[ends] - totals[:-1]) / (ends - np.arange(len(order)))
-        return fair
-
-    @cached_property
-    def entropy(self) -> float:
-        """The entropy of all outcomes, in nats: what a bet could gain at most, about."""
-        p = np.clip(self._usual, 1e-12, 1 - 1e-12)
-        return float(-(p * np.log(p) + (1 - p) * np.log1p(-p)).sum())
-
-    @property
-    def offset(self) -> FloatArray:
-        """By how much what is usual lies above what the claim expects of each outcome."""
-        if self.claimed is None:
-            return np.zeros(len(self))
-        return np.where(self.spread > 1e-6, self._usual - self.claimed, 0.0)
-
-    def bet(self, guesses: FloatArray) -> float:
-        """Bet on each row in turn; the logarithm of the wealth at the end.
-
-        ``guesses``, float64 (n,): of each residual, made of the rows before it; 0 is no bet.
-        """
-        used = (guesses != 0) & (self._fair > 0) & (self._fair < 1) & (self.spread > 1e-6)
-        chance, ones = self._fair[used], self.ones[used]
-        tilt_of_one = guesses[used] / self.spread[used]
-        logs = []
-        for stake in _STAKES:
-            tilt = np.clip(stake * tilt_of_one, -_LARGEST_TILT, _LARGEST_TILT)
-            logs.append(float((ones * tilt - np.log1p(chance * np.expm1(tilt))).sum()))
-        return average(logs)
-
-
-@dataclass(frozen=True, eq=False)
-class Order:
-    """An order of the rows that was there before the noise.
-
-    ``name``: in words; ``rows``, int64 (s,): the rows in it; ``columns``: the array columns of
-    which it is made, none for the file's own.
-    """
-
-    name: str
-    rows: IndexArray
-    columns: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """A grouping of the rows that was there before the noise.
-
-    ``name``: in words; ``codes``, int32 or int64 (n,): from 0; ``columns``: the array columns of
-    which it is made; ``rows``, int64 (s,): a random order of all rows, or of a sample of them, in
-    which bets take them (codes of other rows say nothing then); ``order``: the order of mirrored
-    rows.
-    """
-
-    name: str
-    codes: IntArray | IndexArray
-    columns: tuple[int, ...]
-    rows: IndexArray
-    order: Order | None = None
-
-    @property
-    def every(self) -> IndexArray:
-        """The codes, int64 (n,)."""
-        return self.codes.astype(np.int64, copy=False)
-
-    @property
-    def sampled(self) -> bool:
-        """Whether its codes are those of a sample of rows, all of groups with many rows."""
-        return self.order is None and len(self.rows) < len(self.codes)
-
-    @cached_property
-    def small(self) -> bool:
-        """Whether its groups have few rows each, as a person or a household has."""
-        if self.sampled:
-            return False
-        sizes = np.bincount(self.codes)
-        several = sizes[sizes > 1]
-        return len(several) > 0 and float(np.median(several)) <= 30
-
-
-@dataclass(frozen=True, eq=False)
-class Departure:
-    """Where rows go together, as sums show it, and what a bet on that gained.
-
-    Attributes
-    ----------
-    family : str
-        "distance", "distances": rows a distance, or a range of distances, apart in an order go
-        together; "stretch": rows in sequence have other noise; "blocks", "equal groups": their
-        counts are too equal; "groups": rows of one group go together; "model": a model of several
-        columns foresees noise.
-    where : Order or Groups
-    first, last : int
-        The distances; where a stretch starts and stops; the size of blocks.
-    opposite : bool
-        Whether noise of one row is the opposite of another's, not the same.
-    tried : float
-        By what its p-value is multiplied.
-    log_wealth : float
-    """
-
-    family: Family
-    where: Order | Groups
-    first: int = 0
-    last: int = 0
-    opposite: bool = False
-    tried: float = 1.0
-    log_wealth: float = 0.0
-
-    @property
-    def p_value(self) -> float:
-        """Valid for all tests at once."""
-        return p_value(self.log_wealth, self.tried)
-
-    @property
-    def columns(self) -> tuple[int, ...]:
-        """The array columns that it rests on."""
-        return self.where.columns
-
-    def bet(self, outcomes: RowNoise, *, both_signs: bool = False) -> float:
-        """Bet on the outcomes of all rows of the release; the logarithm of the wealth.
-
-        ``both_signs``: also that they go together the other way round.
-        """
-        rows = self.where.rows
-        if self.family == "stretch":
-            # Its rows first: chances are of rows to come, and a stretch may end with the file.
-            rows = np.r_[rows[self.first :], rows[: self.first]]
-        ordered = outcomes.take(rows)
-        guesses = self._guesses(ordered)
-        if both_signs:
-            return average([ordered.bet(guesses), ordered.bet(-guesses)])
-        return ordered.bet(-guesses if self.opposite else guesses)
-
-    def _guesses(self, outcomes: RowNoise) -> FloatArray:
-        if self.family in ("distance", "distances"):
-            return _from_distances(outcomes, self.first, self.last)
-        if self.family == "triples":
-            return _from_two(outcomes, self.first, self.last)
-        if self.family == "stretch":
-            return (np.arange(len(outcomes)) < self.last - self.first).astype(np.float64)
-        if self.family == "blocks":
-            return _towards_equal(outcomes, np.arange(len(outcomes)) // self.first)
-        assert isinstance(self.where, Groups)
-        codes = self.where.codes[self.where.rows].astype(np.int64, copy=False)
-        guess = _towards_equal if self.family == "equal groups" else _like_before
-        return guess(outcomes, codes)
-
-
-def _from_distances(outcomes: RowNoise, first: int, last: int) -> FloatArray:
-    """Guess each residual from those of the rows ``first`` to ``last`` places before."""
-
-    def sums(values: FloatArray) -> FloatArray:
-        n, total = len(values), np.concatenate([[0.0], np.cumsum(values)])
-        places = np.arange(n)
-        ends = np.clip(places - first + 1, 0, n)
-        return np.asarray(total[ends] - total[np.clip(places - last, 0, n)])
-
-    every = sums(outcomes.residual)
-    if outcomes.labels is not None:
-        for label in np.unique(outcomes.labels):
-            own = outcomes.labels == label
-            every[own] -= sums(np.where(own, outcomes.residual, 0.0))[own]
-    return every / math.sqrt(last - first + 1)
-
-
-def _from_two(outcomes: RowNoise, near: int, far: int) -> FloatArray:
-    """Guess each residual from the product of those ``near`` and ``far`` places before."""
-    guesses = np.zeros(len(outcomes))
-    one, other = slice(far - near, -near), slice(0, -far)
-    guesses[far:] = outcomes.residual[one] * outcomes.residual[other]
-    labels = outcomes.labels
-    if labels is not None:
-        guesses[far:] *= (labels[one] != labels[far:]) & (labels[other] != labels[far:])
-    return guesses
-
-
-def _like_before(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
-    """Guess each residual from the mean of its group's so far."""
-
-    def so_far(groups: IndexArray, values: FloatArray) -> FloatArray:
-        order = stable_order(groups)
-        sizes = np.bincount(groups)
-        starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-        totals = np.concatenate([[0.0], np.cumsum(values[order])])
-        found = np.empty(len(groups))
-        found[order] = totals[:-1] - totals[starts]
-        return found
-
-    sums, rows = so_far(codes, outcomes.residual), so_far(codes, np.ones(len(codes)))
-    if outcomes.labels is not None:
-        same = codes * (int(outcomes.labels.max()) + 1) + outcomes.labels
-        same = np.unique(same, return_inverse=True)[1]
-        sums = sums - so_far(same, outcomes.residual)
-        rows = rows - so_far(same, np.ones(len(codes)))
-    sums[np.abs(sums) < 1e-9] = 0.0
-    return sums / (rows + _PRIOR_ROWS)
-
-
-def _towards_equal(outcomes: RowNoise, codes: IndexArray) -> FloatArray:
-    """Guess that a group's residuals add up to nothing in the end."""
-    order = stable_order(codes)
-    sizes = np.bincount(codes)
-    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    totals = np.concatenate([[0.0], np.cumsum((outcomes.residual * outcomes.spread)[order])])
-    # What is expected of the whole group is known beforehand.
-    seen = totals[:-1] - totals[starts] + np.bincount(codes, outcomes.offset)[codes[order]]
-    left = starts + np.repeat(sizes, sizes) - np.arange(len(codes))
-    guesses = np.empty(len(codes))
-    # A stake of .6 then bets nearly as if the sum were sure to be 0.
-    guesses[order] = -seen / (0.6 * (left + 0.5))
-    return guesses / np.maximum(outcomes.spread, 1e-6)
 
 
 def in_order(outcomes: RowNoise, order: Order, share: float) -> Iterator[Departure]:
@@ -620,12 +312,3 @@ def is_in_an_order(outcomes: RowNoise) -> bool:
     together = sum(float(residual[far:] @ residual[:-far]) for far in distances)
     pairs = sum(len(residual) - far for far in distances)
     return together >= _LEAST_ALIKE * math.sqrt(max(pairs, 1))
-
-
-def ranks_within(codes: IndexArray) -> IndexArray:
-    """Return which row of its code each row is, int64 (n,), from 0."""
-    order = stable_order(codes)
-    sizes = np.bincount(codes)
-    ranks = np.empty(len(codes), dtype=np.int64)
-    ranks[order] = np.arange(len(codes)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return ranks

@@ -15,7 +15,15 @@ import pytest
 from estimators.worlds import ASYMMETRIC_THREE, RARE, clusters, people, randomized_response
 from worlds import feature_table
 
-from ldpaudit.estimators import mean_loss, renyi, row_order, telling, whiteness
+from ldpaudit.estimators import (
+    departures,
+    mean_loss,
+    renyi,
+    row_noise,
+    row_order,
+    telling,
+    whiteness,
+)
 from ldpaudit.estimators.advantage import utility_bound
 from ldpaudit.estimators.assumptions.agreement import sharpness_test
 from ldpaudit.estimators.assumptions.clusters import next_column, partly_equal_rows
@@ -151,10 +159,10 @@ def told(rng: Rng) -> Any:
 def white_noise(rng: Rng) -> Any:
     ones, strata = np.repeat((rng.random(300) < 0.3).astype(float), 2), rng.integers(0, 3, 600)
     ones[200:280] = 0
-    file = whiteness.Order("the file", np.arange(600))
+    file = departures.Order("the file", np.arange(600))
     codes = np.repeat(np.arange(150), 4)
-    groups = whiteness.Groups("value", codes, (0,), rng.permutation(600))
-    outcomes = whiteness.RowNoise(ones, strata, claimed=np.full(600, 0.3))
+    groups = departures.Groups("value", codes, (0,), rng.permutation(600))
+    outcomes = row_noise.RowNoise(ones, strata, claimed=np.full(600, 0.3))
     for one in whiteness.white(outcomes, [file], [groups]):
         yield [one.first, one.last, one.opposite, one.tried, one.log_wealth]
     guesses = rng.normal(size=600)
@@ -164,7 +172,7 @@ def white_noise(rng: Rng) -> Any:
         ("blocks", file, 8),
         ("equal groups", groups, 0),
     ):
-        one = whiteness.Departure(family, where, max(last // 2, 1), last)
+        one = departures.Departure(family, where, max(last // 2, 1), last)
         labelled = replace(outcomes, labels=strata)
         yield [one.bet(outcomes), one.bet(outcomes, both_signs=True), one.bet(labelled)]
     yield autocorrelations(outcomes.residual)[:5]

@@ -15,19 +15,11 @@ from estimators.worlds import Rng, allowed
 from levels import check_level
 from worlds import feature_table
 
-from ldpaudit.estimators import whiteness
+from ldpaudit.estimators import departures, whiteness
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen
-from ldpaudit.estimators.whiteness import (
-    Departure,
-    Groups,
-    Order,
-    RowNoise,
-    autocorrelations,
-    average,
-    p_value,
-    ranks_within,
-    white,
-)
+from ldpaudit.estimators.departures import Departure, Groups, Order, ranks_within
+from ldpaudit.estimators.row_noise import RowNoise, average, p_value
+from ldpaudit.estimators.whiteness import autocorrelations, white
 from ldpaudit.release import FloatArray, IndexArray
 
 LEVELS = (0.01, 0.05, 0.2)
@@ -193,7 +185,7 @@ def test_guesses_from_distances(first: int, last: int, labels: bool) -> None:
             if outcomes.labels is None or outcomes.labels[i] != outcomes.labels[j]:
                 by_hand[i] += outcomes.residual[j]
     by_hand /= np.sqrt(last - first + 1)
-    assert whiteness._from_distances(outcomes, first, last) == pytest.approx(by_hand)
+    assert departures._from_distances(outcomes, first, last) == pytest.approx(by_hand)
 
 
 @pytest.mark.parametrize("labels", [False, True])
@@ -208,7 +200,7 @@ def test_guesses_from_the_group_so_far(labels: bool) -> None:
             and (outcomes.labels is None or outcomes.labels[i] != outcomes.labels[j])
         ]
         by_hand.append(sum(before) / (len(before) + 1))
-    assert whiteness._like_before(outcomes, codes) == pytest.approx(by_hand)
+    assert departures._like_before(outcomes, codes) == pytest.approx(by_hand)
 
 
 def test_guesses_that_a_groups_sum_comes_to_what_is_claimed() -> None:
@@ -221,7 +213,7 @@ def test_guesses_that_a_groups_sum_comes_to_what_is_claimed() -> None:
         own = codes == codes[i]
         seen = (outcomes.ones - usual)[:i][own[:i]].sum() + (usual - outcomes.claimed)[own].sum()
         by_hand.append(-seen / 0.6 / (own[i:].sum() + 0.5) / outcomes.spread[i])
-    assert whiteness._towards_equal(outcomes, codes) == pytest.approx(by_hand)
+    assert departures._towards_equal(outcomes, codes) == pytest.approx(by_hand)
 
 
 def test_wealth_and_p_values() -> None:

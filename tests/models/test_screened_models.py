@@ -7,7 +7,7 @@ from worlds import feature_table
 from ldpaudit.estimators import readable as telling
 from ldpaudit.estimators.assumptions import learner
 from ldpaudit.estimators.assumptions.learner import foreseen
-from ldpaudit.estimators.whiteness import RowNoise, p_value
+from ldpaudit.estimators.row_noise import RowNoise, p_value
 from ldpaudit.models import label_model
 from ldpaudit.models.label_model import fit_posterior
 

@@ -23,7 +23,9 @@ from ldpaudit.estimators.assumptions.clusters import (
 )
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, label_sides
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
-from ldpaudit.estimators.whiteness import Order, RowNoise, autocorrelations, in_order
+from ldpaudit.estimators.departures import Order
+from ldpaudit.estimators.row_noise import RowNoise
+from ldpaudit.estimators.whiteness import autocorrelations, in_order
 from ldpaudit.release import IndexArray
 
 _AGREE: Final = 0.01

@@ -7,7 +7,8 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
-from ldpaudit.audits.assumptions.noise import MOST_GROUPED, SEGMENT, WhiteNoise
+from ldpaudit.audits.assumptions.noise import WhiteNoise
+from ldpaudit.audits.assumptions.places import MOST_GROUPED, SEGMENT
 from ldpaudit.audits.assumptions.rows import (
     Persons,
     counted,

@@ -5,13 +5,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, views
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding
 from ldpaudit.audits.assumptions.rows import noise_of, shared
+from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.before import before, unknown
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.estimators.assumptions.clusters import equal_rows
 from ldpaudit.estimators.assumptions.learner import foreseen
-from ldpaudit.estimators.whiteness import Groups, Order, p_value
+from ldpaudit.estimators.departures import Groups, Order
+from ldpaudit.estimators.row_noise import p_value
 from ldpaudit.models.screening import association
 
 Columns = tuple[int, ...]

@@ -9,73 +9,32 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-import pandas as pd
 
-from ldpaudit.arrays import GOLDEN, stable_order
-from ldpaudit.audits.before import before, kept_features
+from ldpaudit.audits.assumptions.places import MOST_GROUPED, groups, orders
+from ldpaudit.audits.assumptions.views import MOST_SIDES, View, views
+from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import aligned_channel, copies, partial_copies
+from ldpaudit.audits.models import copies
 from ldpaudit.error_budget import WHITE_NOISE
 from ldpaudit.estimators.assumptions.clusters import one_of_each
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, foreseen, label_sides
-from ldpaudit.estimators.whiteness import (
-    MIRRORED,
-    Departure,
-    Groups,
-    Order,
-    RowNoise,
-    is_in_an_order,
-    p_value,
-    ranks_within,
-    white,
-)
-from ldpaudit.mechanisms.capabilities import LocalReports
-from ldpaudit.mechanisms.foreign import checked_reports
-from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.estimators.departures import Departure, Groups, Order
+from ldpaudit.estimators.row_noise import RowNoise, p_value
+from ldpaudit.estimators.whiteness import MIRRORED, white
+from ldpaudit.release import FloatArray, IndexArray
 
 # The p-value from which noise is not taken for white: the audit cannot pass then.
 SUSPICIOUS: Final = 0.01
 # Up to this p-value it is asked what else explains a departure.
 _ASKED_AGAIN: Final = 0.05
-_QUANTILES: Final = 64
-_FEW_VALUES: Final = 50
-# Columns by which rows are put in order and grouped, and rows of which an order is looked at.
-_MOST_COLUMNS: Final = 64
-_MOST_CELLS: Final = 60_000_000
-# A bet with the smallest stake, on a correlation of 0.015, still gains e¹⁴ in so many rows.
-SEGMENT: Final = 1 << 17
-# Rows of which groups of many rows, by value or range of a column, are looked at.
-MOST_GROUPED: Final = 1 << 18
-# Of a random part of the rows: with so few values each has many rows, …
-_PEEK, _FEW_OF_PEEK = 10_000, 300
-# … and with a larger share of different values than this, hardly any two rows are equal.
-_HARDLY_EQUAL: Final = 0.55
 # So many findings by columns from before, and by others, are looked into: more have the same cause.
 _MOST_CONFIRMED: Final = 6
 # What goes with released labels nearly as clearly as with the noise may be made from them.
 _NEARLY: Final = 0.7
 # … and what they show less than this part of was not.
 _HARDLY: Final = 0.25
-_MOST_SIDES: Final = 4
 _TOO_EQUAL: Final = ("blocks", "equal groups")
 _LEARNT: Final = "a model of all columns"
-# Pairs of labels whose support in reports is looked at.
-_MOST_PAIRS: Final = 2
-KEPT: Final = "features kept or replaced"
-
-
-@dataclass(frozen=True, eq=False)
-class View:
-    """What noise did, seen in one way.
-
-    ``outcomes``: given the true label; ``by_released``: given the released one: what an order or a
-    column made from released labels shows of it by right; ``totals``: the same for counts that may
-    be too equal, where ``claimed`` is what a released label implies.
-    """
-
-    outcomes: RowNoise
-    by_released: RowNoise
-    totals: RowNoise
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,241 +110,6 @@ class WhiteNoise:
         return [
             one for one in self.findings if one.p_value <= SUSPICIOUS and known in (None, one.known)
         ]
-
-
-def views(context: AuditContext) -> list[View]:
-    """Return what noise did to each label: changed it, and put it on one side of all labels."""
-    release, truth = context.release, context.truth
-    known, seen = truth.astype(np.int64), release.released.astype(np.int64)
-    if release.numeric is not None and release.numeric.truth is not None:
-        numbers, released = release.numeric.truth, release.numeric.released
-        raised = (released > numbers).astype(np.float64)
-        strata, by = _strata(numbers), _strata(released)
-        by_released = RowNoise(raised, by)
-        return [View(RowNoise(raised, strata), by_released, by_released)]
-    return [*_of_labels(context, known, seen), *_of_reports(context, known, seen)]
-
-
-def _of_reports(context: AuditContext, known: IndexArray, seen: IndexArray) -> Iterator[View]:
-    """Yield what noise did in reports: which of two labels, the commonest first, each supports.
-
-    The label that is drawn from a report hides most of what reports of two people share.
-    """
-    if ordered_by_reports(context):
-        return
-    for supports in _supports(context):
-        by_released = RowNoise(supports, seen)
-        yield View(RowNoise(supports, known), by_released, by_released)
-
-
-@remembered("noise.order of reports")
-def ordered_by_reports(context: AuditContext) -> bool:
-    """Return whether the file is in an order of its reports, which reveals nothing more."""
-    known = context.truth.astype(np.int64)
-    return any(is_in_an_order(RowNoise(supports, known)) for supports in _supports(context))
-
-
-def _supports(context: AuditContext) -> Iterator[FloatArray]:
-    """Yield which reports support the one of two labels more, 0 or 1, float64 (n,)."""
-    release, claim = context.release, context.claim.offers(LocalReports)
-    if release.reports is None or claim is None:
-        return
-    protocol, n = checked_reports(claim), len(release)
-    sizes = np.bincount(context.truth, minlength=len(claim.classes))
-    commonest = np.argsort(-sizes, kind="stable")
-    chosen = commonest[: 2 * _MOST_PAIRS].astype(np.int32)
-    for one, other in zip(chosen[::2], chosen[1::2], strict=False):
-        ratio = protocol.log_ratio(release.reports, np.full(n, one), np.full(n, other))
-        yield (ratio > 0).astype(np.float64)
-
-
-def _of_labels(context: AuditContext, known: IndexArray, seen: IndexArray) -> list[View]:
-    release, truth = context.release, context.truth
-    same = release.outputs == release.classes
-    of_truth, of_released = label_sides(truth, release.released, same_labels=same)
-    channel = aligned_channel(context)
-    matrix = None if channel is None else channel.matrix
-    sides = _side_of_outputs(of_released, seen, len(release.outputs))
-    claimed = None if matrix is None else (matrix @ sides)[truth]
-    side = RowNoise(of_released.astype(np.float64), known, claimed=claimed)
-    truth_side = RowNoise(of_truth.astype(np.float64), seen, claimed=_implied(context, of_truth))
-    if not same:
-        return [View(side, replace(truth_side, claimed=None), truth_side)]
-    changed = (seen != known).astype(np.float64)
-    claimed = None if matrix is None else 1 - np.diagonal(matrix)[truth]
-    by_released = RowNoise(changed, seen)
-    return [
-        View(
-            RowNoise(changed, known, claimed=claimed),
-            by_released,
-            replace(by_released, claimed=claimed),
-        ),
-        View(side, by_released, truth_side),
-    ]
-
-
-def _implied(context: AuditContext, of_truth: IntArray) -> FloatArray | None:
-    """Return the side of the true label that each released one implies on average, if any."""
-    channel = aligned_channel(context)
-    if channel is None or np.linalg.matrix_rank(channel.matrix, tol=1e-9) < len(channel.matrix):
-        return None
-    sides = _side_of_outputs(of_truth, context.truth.astype(np.int64), len(channel.matrix))
-    return np.asarray((channel.inverse @ sides)[context.release.released])
-
-
-def _side_of_outputs(side: IntArray, codes: IndexArray, size: int) -> FloatArray:
-    sides = np.zeros(size)
-    sides[codes] = side
-    return sides
-
-
-def _strata(numbers: FloatArray) -> IndexArray:
-    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
-    return np.searchsorted(edges, numbers).astype(np.int64)
-
-
-def _columns(context: AuditContext) -> dict[int, FloatArray | IntArray]:
-    """Return the array columns to look at by their places: all, or so many drawn at random."""
-    features = context.release.features
-    most = min(_MOST_COLUMNS, max(_MOST_CELLS // max(len(features), 1), 8))
-    places = np.arange(features.width)
-    if len(places) > most:
-        known = np.isin(places, before(context))
-        drawn = context.rng("noise", "columns").permutation(len(places))
-        # Those that were there before come first: only they can refute a claim.
-        places = np.sort(drawn[np.argsort(~known[drawn], kind="stable")][:most])
-    every = [*features.numeric.T, *features.categorical.T]
-    return {int(place): every[place] for place in places}
-
-
-def orders(context: AuditContext) -> Iterator[Order]:
-    """Yield the orders in which noise may have been drawn, the file's first."""
-    n = len(context.release)
-    rng = context.rng("noise", "segments")
-    yield Order("the file", np.arange(n))
-    truth = context.truth
-    yield Order("true label", _segment(truth, rng)[0], ())
-    yield from _by_ranks("true label", truth, (), rng)
-    for place, column in _columns(context).items():
-        rows, values = _segment(column, rng)
-        if len(rows) > 1 and values[0] != values[-1]:
-            yield Order("column", rows, (place,))
-        yield from _by_ranks("column", column, (place,), rng)
-
-
-def _segment(
-    column: FloatArray | IntArray, rng: np.random.Generator
-) -> tuple[IndexArray, FloatArray | IntArray]:
-    """Return rows in the stable order of a column, of many a part next to each other in it."""
-    n = len(column)
-    if n <= SEGMENT:
-        rows = stable_order(column)
-        return rows, column[rows]
-    sample = np.sort(column[rng.integers(0, n, 20_000)])
-    width = int(len(sample) * SEGMENT / n)
-    start = int(rng.integers(0, len(sample) - width))
-    inside = np.flatnonzero((column >= sample[start]) & (column <= sample[start + width]))
-    rows = inside[stable_order(column[inside])][: 2 * SEGMENT]
-    return rows, column[rows]
-
-
-def _by_ranks(
-    name: str, column: FloatArray | IntArray, columns: tuple[int, ...], rng: np.random.Generator
-) -> Iterator[Order]:
-    """Yield the order in which the j-th rows of all values stand together, for few values."""
-    if len(np.unique(column[:10_000])) > _FEW_VALUES:
-        return
-    codes = pd.factorize(column, use_na_sentinel=False)[0]
-    values = int(codes.max()) + 1
-    if not 1 < values <= _FEW_VALUES:
-        return
-    ranks = ranks_within(codes)
-    first = int(rng.integers(0, max(int(ranks.max()) - SEGMENT // values, 1)))
-    rows = np.flatnonzero((ranks >= first) & (ranks < first + max(SEGMENT // values, 1)))
-    rows = rows[np.lexsort((codes[rows], ranks[rows]))]
-    yield Order(f"rank within {name}", rows, columns)
-
-
-def groups(context: AuditContext, most: int | None = None) -> Iterator[Groups]:
-    """Yield the groupings whose rows may share noise, or may have noise of another kind.
-
-    ``most``: rows of which groups of many rows are looked at; default: all.
-    """
-    release, rng = context.release, context.rng("noise", "groups")
-    n = len(release)
-    shuffled = rng.permutation(n)
-    some = shuffled if most is None or n <= most else shuffled[:most]
-    if release.groups is not None:
-        yield Groups("group", release.groups, (), shuffled)
-    kept = kept_features(context)
-    if kept is not None:
-        yield Groups(KEPT, kept.astype(np.int64), (), shuffled)
-    looked_at = _columns(context)
-    for place, column in looked_at.items():
-        rows = _rows_of_values(column, shuffled, some)
-        codes, values = _coded(column, rows)
-        if values > _QUANTILES and column.dtype.kind == "f":
-            yield Groups("range", _of_sample(_bins(column[some], rng), some, n), (place,), some)
-        if 1 < values <= len(rows) // 2:
-            yield Groups("value", codes, (place,), rows)
-    features = release.features
-    if features.is_constant():
-        return
-    yield Groups("equal rows", copies(context), tuple(range(features.width)), shuffled)
-    for columns, codes in partial_copies(context):
-        yield Groups("equal columns", codes, columns, shuffled)
-
-
-def every_code(context: AuditContext, where: Groups) -> IndexArray:
-    """Return the codes of all rows, int64 (n,), of a grouping that may be one of a sample."""
-    if not where.sampled:
-        return where.every
-    every = groups(context)
-    same = (one for one in every if (one.name, one.columns) == (where.name, where.columns))
-    return next(same, where).every
-
-
-def _rows_of_values(
-    column: FloatArray | IntArray, shuffled: IndexArray, some: IndexArray
-) -> IndexArray:
-    """Return the rows in which a column's values are grouped, in a random order."""
-    # Where a few rows have each value, none of them may be left out.
-    if len(some) == len(shuffled):
-        return shuffled
-    few = len(np.unique(column[some[:_PEEK]])) <= _FEW_OF_PEEK
-    return some if few or _hardly_equal(column) else shuffled
-
-
-def _hardly_equal(column: FloatArray | IntArray) -> bool:
-    """Return whether the values are surely more than half as many as the rows."""
-    # A sixteenth of the values, by their bits, with all of their rows.
-    words = column.astype(np.float32).view(np.uint32) * np.uint32(GOLDEN & 0xFFFFFFFF)
-    own = column[words >> np.uint32(28) == 0]
-    return len(own) > 0 and len(np.unique(own)) > _HARDLY_EQUAL * len(own)
-
-
-def _coded(column: FloatArray | IntArray, rows: IndexArray) -> tuple[IntArray | IndexArray, int]:
-    """Return the code of each of some rows' values, (n,), and how many values there are."""
-    n = len(column)
-    looked_at = column if len(rows) == n else column[rows]
-    codes = pd.factorize(looked_at, use_na_sentinel=False)[0].astype(np.int64)
-    return codes if len(rows) == n else _of_sample(codes, rows, n), int(codes.max()) + 1
-
-
-def _of_sample(codes: IndexArray, rows: IndexArray, n: int) -> IntArray:
-    """Return codes of n rows from those of some; the others have code 0."""
-    every = np.zeros(n, dtype=np.int32)
-    every[rows] = codes
-    return every
-
-
-def _bins(column: FloatArray | IntArray, rng: np.random.Generator) -> IndexArray:
-    known = column[~np.isnan(column)]
-    sample = known if len(known) <= 50_000 else known[rng.integers(0, len(known), 50_000)]
-    edges = np.unique(np.quantile(sample, np.linspace(0, 1, _QUANTILES + 1)[1:-1]))
-    codes = np.searchsorted(edges, column, side="right") + 1
-    codes[np.isnan(column)] = 0
-    return (np.cumsum(np.bincount(codes) > 0) - 1)[codes]
 
 
 @remembered("noise.white")
@@ -544,7 +268,7 @@ def _of_released(context: AuditContext, departure: Departure) -> float:
     released = context.release.released
     halves = label_sides(released, released, same_labels=True)[1]
     counts = np.bincount(released)
-    frequent = np.argsort(-counts, kind="stable")[: _MOST_SIDES if np.sum(counts > 0) > 2 else 0]
+    frequent = np.argsort(-counts, kind="stable")[: MOST_SIDES if np.sum(counts > 0) > 2 else 0]
     gains = []
     for side in (halves, *(released == code for code in frequent)):
         every = RowNoise(side.astype(np.float64), np.zeros(len(side), dtype=np.int64))

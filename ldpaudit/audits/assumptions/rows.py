@@ -8,14 +8,9 @@ import numpy as np
 
 from ldpaudit.arrays import unwriteable
 from ldpaudit.audits.assumptions.alone import groups_that_agree, spacing_alone
-from ldpaudit.audits.assumptions.noise import (
-    SUSPICIOUS,
-    NoiseFinding,
-    WhiteNoise,
-    every_code,
-    views,
-    white_noise,
-)
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise, white_noise
+from ldpaudit.audits.assumptions.places import every_code
+from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import copies
 from ldpaudit.error_budget import SHARED_NOISE
@@ -27,9 +22,10 @@ from ldpaudit.estimators.assumptions.clusters import (
 )
 from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
+from ldpaudit.estimators.departures import Groups, Order
 from ldpaudit.estimators.epsilon.bounds import EpsilonBound
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, epsilon_lower
-from ldpaudit.estimators.whiteness import Groups, Order, autocorrelations, white
+from ldpaudit.estimators.whiteness import autocorrelations, white
 from ldpaudit.release import IndexArray, IntArray
 
 _STILL_SHARED: Final = 0.001

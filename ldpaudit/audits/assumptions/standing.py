@@ -7,13 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
-from ldpaudit.audits.assumptions.noise import (
-    SUSPICIOUS,
-    NoiseFinding,
-    WhiteNoise,
-    groups,
-    ordered_by_reports,
-)
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise
+from ldpaudit.audits.assumptions.places import groups
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
@@ -25,6 +20,7 @@ from ldpaudit.audits.assumptions.rows import (
     shared,
     tested,
 )
+from ldpaudit.audits.assumptions.views import ordered_by_reports
 from ldpaudit.audits.before import before, kept_features, unknown
 from ldpaudit.audits.interface import AuditContext, Memo, remembered
 from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
@@ -38,13 +34,13 @@ from ldpaudit.estimators.assumptions.afterwards import (
     truth_alignment,
 )
 from ldpaudit.estimators.assumptions.clusters import one_of_each
+from ldpaudit.estimators.departures import Groups
 from ldpaudit.estimators.epsilon.release_only import (
     ReleaseOnlyEvidence,
     SplitRows,
     release_only_evidence,
 )
 from ldpaudit.estimators.metric import fit_metric
-from ldpaudit.estimators.whiteness import Groups
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.models.screening import association
 from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, label_table

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import carrying, causes
-from ldpaudit.audits.assumptions.noise import KEPT, SUSPICIOUS, NoiseFinding, every_code, views
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding
+from ldpaudit.audits.assumptions.places import KEPT, every_code
 from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
+from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext
 from ldpaudit.audits.models import copies
+from ldpaudit.estimators.departures import Groups, Order
 from ldpaudit.estimators.epsilon.consistency import likelihood_ratio_p_value
-from ldpaudit.estimators.whiteness import MIRRORED, Groups, Order
+from ldpaudit.estimators.whiteness import MIRRORED
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, label_table
 from ldpaudit.result.numbers import number, rows, share_of
 

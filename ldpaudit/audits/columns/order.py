@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.noise import ordered_by_reports
+from ldpaudit.audits.assumptions.views import ordered_by_reports
 from ldpaudit.audits.columns.labels import Labels
 from ldpaudit.audits.interface import AuditContext, Part
 from ldpaudit.audits.models import aligned_channel, copies, cross_fitted_posterior

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.estimators.representations import represent
-from ldpaudit.estimators.whiteness import RowNoise, average
+from ldpaudit.estimators.row_noise import RowNoise, average
 from ldpaudit.models.encoding import BoostingMatrix
 from ldpaudit.models.screening import TREE_COLUMNS, most_bins, strongest_of, tried_out
 from ldpaudit.models.trees import fit_boosting, probabilities

@@ -8,7 +8,8 @@ from estimators.worlds import allowed
 from worlds import feature_table
 
 from ldpaudit.audits.assumptions import noise, rows
-from ldpaudit.audits.assumptions.noise import every_code, groups, white_noise
+from ldpaudit.audits.assumptions.noise import white_noise
+from ldpaudit.audits.assumptions.places import every_code, groups
 from ldpaudit.audits.assumptions.rows import noise_clusters
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.mechanisms import RandomizedResponse

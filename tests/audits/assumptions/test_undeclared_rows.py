@@ -9,7 +9,7 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.assumptions.noise import NoiseFinding
 from ldpaudit.estimators.assumptions.afterwards import fixed_by_model, times_selected
-from ldpaudit.estimators.whiteness import Departure, Order
+from ldpaudit.estimators.departures import Departure, Order
 from ldpaudit.result import AuditResult
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]

@@ -10,7 +10,7 @@ import pytest
 import ldpaudit
 from ldpaudit.audits.assumptions.causes import fewest, telling
 from ldpaudit.audits.assumptions.noise import NoiseFinding
-from ldpaudit.estimators.whiteness import Departure, Order
+from ldpaudit.estimators.departures import Departure, Order
 from ldpaudit.result import AuditResult
 
 ROWS = 2400

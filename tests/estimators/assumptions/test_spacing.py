@@ -5,7 +5,9 @@ import pytest
 from estimators.worlds import Rng, flips
 
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
-from ldpaudit.estimators.whiteness import Order, RowNoise, autocorrelations, white
+from ldpaudit.estimators.departures import Order
+from ldpaudit.estimators.row_noise import RowNoise
+from ldpaudit.estimators.whiteness import autocorrelations, white
 from ldpaudit.release import FloatArray
 
 

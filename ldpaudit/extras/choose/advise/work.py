@@ -417,7 +417,8 @@ class _Answer:
     def _useless(self) -> bool:
         """Whether no release that passed is shown to beat one answer for everybody."""
         passed = [one for way in self.ways for one in self._known(way) if one.passes]
-        utility = [one.utility[0] for one in passed if len(one.utility) == 1]
+        alone = [one.utility[0] for one in passed if len(one.utility) == 1]
+        utility = [one for one in alone if one is not None]
         constant = self.search.columns[0].constant
         return bool(utility) and all(is_useless(one, constant) for one in utility)
 

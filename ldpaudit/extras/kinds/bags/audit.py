@@ -28,9 +28,11 @@ from ldpaudit.doors import (
     clopper_pearson,
 )
 from ldpaudit.estimators.advantage import randomized_response_advantage
+from ldpaudit.estimators.departures import Order
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.intervals.binomial import trials_lower, trials_upper
-from ldpaudit.estimators.whiteness import Order, RowNoise, is_in_an_order, white
+from ldpaudit.estimators.row_noise import RowNoise
+from ldpaudit.estimators.whiteness import is_in_an_order, white
 from ldpaudit.extras.kinds.bags.posterior import bag_posterior, log_odds_shift
 from ldpaudit.models.label_model import fit_posterior
 from ldpaudit.release import Bags
