@@ -24,11 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import fft
 
-from ldpaudit.estimators.departures import (
-    Departure,
-    Groups,
-    Order,
-)
+from ldpaudit.estimators.departures import Departure, Groups, Order
 from ldpaudit.estimators.row_noise import RowNoise
 from ldpaudit.release import FloatArray
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, in_part
-from ldpaudit.audits.mechanism.audit import exact_curves, exact_estimates
+from ldpaudit.audits.mechanism.claimed import exact_curves, exact_estimates
 from ldpaudit.audits.models import known_of_features
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.datasets.domains import declared_labels

@@ -13,7 +13,7 @@ from scipy.stats import binom
 from worlds import feature_table
 
 from ldpaudit.audits.interface import AuditContext, Plan
-from ldpaudit.audits.mechanism.audit import AUDIT, INSIDER
+from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.audits.power import AUDIT as POWER
 from ldpaudit.audits.power import excess_by_released_labels
 from ldpaudit.doors import Declaration, read_release
@@ -29,7 +29,7 @@ from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.options.allowed_excess import AllowedExcess
 from ldpaudit.release import FeatureTable, Release, ReleasedLabels, TrueLabels
 from ldpaudit.result import Finding
-from ldpaudit.result.stated import EXCESS
+from ldpaudit.result.stated import EXCESS, INSIDER
 
 SKEWED = [(500, 0.08), (2000, 0.03), (10_000, 0.02)]
 

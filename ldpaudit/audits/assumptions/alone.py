@@ -6,21 +6,14 @@ from typing import Final
 import numpy as np
 
 from ldpaudit.audits.interface import AuditContext, remembered
-from ldpaudit.audits.models import (
-    aligned_channel,
-    copies,
-    cross_fitted_posterior,
-    partial_copies,
-)
+from ldpaudit.audits.models import aligned_channel, copies, cross_fitted_posterior, partial_copies
 from ldpaudit.estimators.assumptions.agreement import (
     Stretch,
     agreement_p_value,
     largest_agreement,
     sharpness_test,
 )
-from ldpaudit.estimators.assumptions.clusters import (
-    disjoint_pairs,
-)
+from ldpaudit.estimators.assumptions.clusters import disjoint_pairs
 from ldpaudit.estimators.assumptions.learner import cross_fitted_chances, label_sides
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
 from ldpaudit.estimators.departures import Order

@@ -7,6 +7,8 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
+from ldpaudit.audits.assumptions.changed import changed_rows, foreseen_labels
+from ldpaudit.audits.assumptions.doubts import doubt
 from ldpaudit.audits.assumptions.noise import WhiteNoise
 from ldpaudit.audits.assumptions.places import MOST_GROUPED, SEGMENT
 from ldpaudit.audits.assumptions.rows import (
@@ -20,14 +22,7 @@ from ldpaudit.audits.assumptions.rows import (
     shared_with_others,
     tested,
 )
-from ldpaudit.audits.assumptions.standing import (
-    changed_rows,
-    doubt,
-    feature_blind,
-    foreseen_labels,
-    repeated,
-    selected_before,
-)
+from ldpaudit.audits.assumptions.standing import feature_blind, repeated, selected_before
 from ldpaudit.audits.assumptions.words import (
     columns_words,
     found_words,

@@ -14,12 +14,7 @@ from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import copies
 from ldpaudit.error_budget import SHARED_NOISE
-from ldpaudit.estimators.assumptions.clusters import (
-    disjoint_pairs,
-    equal_rows,
-    merged,
-    one_of_each,
-)
+from ldpaudit.estimators.assumptions.clusters import disjoint_pairs, equal_rows, merged, one_of_each
 from ldpaudit.estimators.assumptions.neighbours import neighbour_guesses
 from ldpaudit.estimators.assumptions.spacing import Spacing, spacing_of
 from ldpaudit.estimators.departures import Groups, Order

@@ -1,49 +1,36 @@
 """What bounds may use: columns from before, unchanged rows, assumptions that still stand."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from ldpaudit.audits.assumptions.causes import named_in_doubt, telling, without_which
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding, WhiteNoise
-from ldpaudit.audits.assumptions.places import groups
+from ldpaudit.audits.assumptions.changed import known_changes, unchanged_rows, without_changed
+from ldpaudit.audits.assumptions.doubts import doubt
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
     counted,
-    counted_rows,
     dependence_of,
     noise_clusters,
     noise_of,
-    shared,
     tested,
 )
 from ldpaudit.audits.assumptions.views import ordered_by_reports
 from ldpaudit.audits.before import before, kept_features, unknown
 from ldpaudit.audits.interface import AuditContext, Memo, remembered
-from ldpaudit.audits.models import aligned_channel, cross_fitted_posterior
-from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.audits.models import aligned_channel
+from ldpaudit.errors import InputError
 from ldpaudit.estimators.assumptions.afterwards import (
-    fixed_by_model,
-    fixed_rows,
     is_selected,
     numbers_go_together,
     times_selected,
     truth_alignment,
 )
 from ldpaudit.estimators.assumptions.clusters import one_of_each
-from ldpaudit.estimators.departures import Groups
-from ldpaudit.estimators.epsilon.release_only import (
-    ReleaseOnlyEvidence,
-    SplitRows,
-    release_only_evidence,
-)
-from ldpaudit.estimators.metric import fit_metric
-from ldpaudit.models.label_model import fit_posterior
-from ldpaudit.models.screening import association
-from ldpaudit.release import BoolArray, FeatureTable, FloatArray, IndexArray, label_table
+from ldpaudit.release import BoolArray, FeatureTable, IndexArray, label_table
 from ldpaudit.result import Finding, Kind
 from ldpaudit.result.stated import (
     FEATURE_BLIND,
@@ -54,71 +41,6 @@ from ldpaudit.result.stated import (
     REFUTED,
     UNSELECTED,
 )
-
-_MOST_POINTS: Final = 400_000
-
-
-def evidence_of(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEvidence | str:
-    """Return the evidence of the release alone by some features, or why there is none."""
-    # Groups come from balls around random rows; without true labels, where this is the only bound,
-    # also from a model of the released label.
-
-    def build() -> ReleaseOnlyEvidence | str:
-        if features.is_constant():
-            return "no features distinguish the rows"
-        try:
-            return _test_groups(context, features)
-        except (InputError, InsufficientDataError) as error:
-            return str(error).rstrip(".")
-
-    every = features is context.release.features
-    return context.once("epsilon.every column", build) if every else build()
-
-
-def _test_groups(context: AuditContext, features: FeatureTable) -> ReleaseOnlyEvidence:
-    release, rng = context.release, context.rng("epsilon", "outsider")
-    context.progress.step("bounding ε from the release alone")
-    scores = None if release.truth is not None else _scores(context, features)
-    counted = counted_rows(context)
-    rows = np.arange(len(release)) if counted is None else counted
-    metric: Any = fit_metric(features, "raw" if context.plan.metric == "raw" else "l2", rng=rng)
-    n = len(rows)
-    chosen = np.arange(n) if n <= _MOST_POINTS else np.sort(rng.permutation(n)[:_MOST_POINTS])
-    every = len(chosen) == len(features)
-    return release_only_evidence(
-        metric.transform(features if every else features.take(rows[chosen])),
-        SplitRows(
-            release.released[rows],
-            len(release.outputs),
-            context.halves()[rows],
-            ordered=release.numeric is not None,
-        ),
-        rng=rng,
-        point_rows=chosen,
-        scores=None if scores is None else scores[rows],
-        threads=context.plan.threads,
-    )
-
-
-def _scores(context: AuditContext, features: FeatureTable) -> FloatArray:
-    """Return P(output | x) of each row from the other half's model, float64 (n, m)."""
-    release = context.release
-    if features is release.features:
-        return cross_fitted_posterior(context, "released")
-    scores = np.empty((len(release), len(release.outputs)))
-    for half in (0, 1):
-        rows, others = context.half(half), context.half(1 - half)
-        rng = context.rng("models", "released", str(half))
-        codes, threads = release.released[rows], context.plan.threads
-        model = fit_posterior(features.take(rows), codes, scores.shape[1], rng, threads)
-        scores[others] = model.predict(features.take(others))
-    return scores
-
-
-# What a policy's limit is where nothing is claimed: no natural feature reveals more, in nats.
-_DETERMINED: Final = 4.0
-# Columns that are left out one by one, the clearest with the released label.
-_MOST_SUSPECTS: Final = 6
 
 
 @remembered("assumptions.features")
@@ -173,7 +95,7 @@ def feature_blind(context: AuditContext) -> float | None:
         return None
     times = repeated(context)
     p_value = found.p_value(known=True, dependence=True, times=times)
-    left = _without_changed(context)
+    left = without_changed(context)
     if left is None:
         return p_value
     return max(p_value, left.p_value(known=True, dependence=True, times=times))
@@ -190,161 +112,6 @@ def repeated(context: AuditContext) -> float:
     return times_selected(counts, channel.matrix)
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """What columns say that may have been computed from released labels after the noise.
-
-    ``columns``: array places, the clearest first, without which nothing would speak against it;
-    ``finding``: by white noise, or None where a bound says it; ``bound``: the bound of ε that they
-    would give, in nats, the least over leaving out each; ``with_all``: with none left out;
-    ``of``: the rows in which it was found, None for all.
-    """
-
-    columns: tuple[int, ...]
-    finding: NoiseFinding | None = None
-    bound: float | None = None
-    with_all: float | None = None
-    of: AuditContext | None = None
-
-
-@remembered("assumptions.doubt")
-def doubt(context: AuditContext) -> Doubt | None:
-    """Return what unknown columns say against the claim, None where they say nothing."""
-    if not tested(context):
-        return None
-    if context.release.truth is None:
-        return _doubt_alone(context)
-    apart, of = dependence_of(context), context
-    found = [one for one in shared(context) if not one.known]
-    if not found and apart is not None:
-        found = [one for one in apart.clear(known=False) if one.is_dependence]
-        rows = counted(context).rows
-        of = context.on_rows(rows) if shared(context) and rows is not None else context
-    left = _without_changed(context)
-    if not found or (left is not None and not left.clear(known=False)):
-        return None
-    return Doubt(named_in_doubt(of, found), telling(found)[0], of=of)
-
-
-def _doubt_alone(context: AuditContext) -> Doubt | None:
-    """Return the unknown columns that bound ε above the claim, the single one that does, if any."""
-    limit = largest_expected(context)
-    places = unknown(context)
-    with_all = _bound_without(context, ()) if places and limit < math.inf else 0.0
-    if with_all <= limit:
-        return None
-    bounds = {j: _bound_without(context, (j,)) for j in _suspects(context, places)}
-    alone = [j for j, bound in bounds.items() if bound <= limit]
-    least = min(bounds.values(), default=math.inf)
-    some = tuple(alone) or without_which(
-        context, lambda some: _bound_without(context, some) > limit, _MOST_SUSPECTS
-    )
-    return Doubt(some, bound=least, with_all=with_all)
-
-
-def _suspects(context: AuditContext, places: tuple[int, ...]) -> list[int]:
-    """Return the unknown columns that go most clearly with the released label."""
-    release = context.release
-    scores = association(release.features, release.released)
-    order = sorted(places, key=lambda j: -scores[j])
-    return order[:_MOST_SUSPECTS]
-
-
-def largest_expected(context: AuditContext) -> float:
-    """Return the claimed ε; where nothing is claimed, what no natural feature reveals."""
-    channel = aligned_channel(context)
-    limit = context.claim.epsilon
-    if limit is None and channel is not None:
-        limit = channel.epsilon
-    return _DETERMINED if limit is None or math.isinf(limit) else limit
-
-
-def _bound_without(context: AuditContext, columns: tuple[int, ...]) -> float:
-    """Return the bound of ε from the release alone without some columns, in nats; 0 for none."""
-    evidence = evidence_of(context, context.release.features.without(columns))
-    if isinstance(evidence, str):
-        return 0.0
-    return evidence.bound(1 - context.plan.confidence).epsilon
-
-
-@remembered("assumptions.changed")
-def changed_rows(context: AuditContext) -> IndexArray:
-    """Return the rows whose released labels a rule on features fixed after the noise, int64."""
-    # Only where that explains why noise depends on the features.
-    nothing = np.empty(0, dtype=np.int64)
-    # Where rows share noise, groups of few people are alike without a rule.
-    dependent = [one for one in noise_of(context).clear() if one.is_dependence]
-    if not dependent or shared(context):
-        return nothing
-    release = context.release
-    codes = (codes for one in groups(context) for codes in _of_rule(one))
-    fixed = fixed_rows(codes, context.truth, release.released)
-    # Groups that fix most labels are copies of the released label, no rule.
-    if not len(fixed) or 2 * len(fixed) > len(release):
-        return nothing
-    return fixed
-
-
-# Between the largest chance that a claim gives a released label and 1: how sure a model must be.
-_SURER: Final = 0.25
-
-
-@remembered("assumptions.foreseen labels")
-def foreseen_labels(context: AuditContext) -> IndexArray:
-    """Return the rows whose released labels a rule on any columns fixed, int64 in order."""
-    # A column that was made from released labels foresees them, too: no bound leaves these out.
-    channel, nothing = aligned_channel(context), np.empty(0, dtype=np.int64)
-    dependent = [one for one in noise_of(context).clear() if one.is_dependence]
-    if channel is None or context.release.features.is_constant():
-        return nothing
-    if not dependent or shared(context):
-        return nothing
-    largest = float(channel.matrix.max())
-    chances = cross_fitted_posterior(context, "released")
-    sure = chances.max(axis=1) > largest + _SURER * (1 - largest)
-    foreseen = np.where(sure, chances.argmax(axis=1), -1)
-    fixed = fixed_by_model(foreseen, context.truth, context.release.released, channel.matrix)
-    return nothing if 2 * len(fixed) > len(context.release) else fixed
-
-
-# Of ranges that follow each other so many are one: a rule may fix few rows of each.
-_RANGES_TOGETHER: Final = (1, 2, 4, 8, 16)
-
-
-def _of_rule(group: Groups) -> list[IndexArray]:
-    """Return the codes of groups whose released labels a rule on one column may have fixed."""
-    if group.name == "range":
-        return [group.every // together for together in _RANGES_TOGETHER]
-    return [group.every] if group.name == "value" else []
-
-
-@remembered("assumptions.changing")
-def changed_columns(context: AuditContext) -> tuple[int, ...]:
-    """Return the array columns by which released labels are fixed, those from before first."""
-    fixed = _changed(context)
-    if not len(fixed):
-        return ()
-    # A column from before explains a label that one computed from released labels repeats.
-    known, left, found = set(before(context)), set(fixed.tolist()), list[int]()
-    every = [one for one in groups(context) if one.name in ("value", "range")]
-    for one in sorted(every, key=lambda one: not set(one.columns) <= known):
-        rows = fixed_rows(_of_rule(one), context.truth, context.release.released)
-        if not left.isdisjoint(rows.tolist()):
-            found += [place for place in one.columns if place not in found]
-            left.difference_update(rows.tolist())
-    return tuple(found)
-
-
-@remembered("assumptions.without changed")
-def _without_changed(context: AuditContext) -> WhiteNoise | None:
-    """Return where noise is not white in the rows that no rule changed; None where none did."""
-    fixed = np.union1d(changed_rows(context), foreseen_labels(context))
-    if not len(fixed) or 2 * len(fixed) > len(context.release):
-        return None
-    left = np.setdiff1d(np.arange(len(context.release)), fixed, assume_unique=True)
-    return noise_of(context.on_rows(left))
-
-
 def over_all_rows(context: AuditContext) -> AuditContext:
     """Return the context of all rows, for counts that can be made of them."""
     # What is known of columns, and that rows share no noise, comes from the part that was looked
@@ -353,7 +120,7 @@ def over_all_rows(context: AuditContext) -> AuditContext:
     if context.whole is None or clusters(context) is not None:
         return context
     part = counted(context)
-    if part.rows is not None or not part.holds or len(_changed(context)):
+    if part.rows is not None or not part.holds or len(known_changes(context)):
         return context
     given = {"rows.clusters": None, "rows.counted": Counted(None)}
     memo = context.once("all rows", lambda: Memo(given | _of_columns(context)))
@@ -387,12 +154,6 @@ def one_row_of_each_group(context: AuditContext) -> AuditContext:
     return context.on_rows(memo["rows"], memo=memo)
 
 
-def _changed(context: AuditContext) -> IndexArray:
-    if context.release.truth is None or not tested(context):
-        return np.empty(0, dtype=np.int64)
-    return changed_rows(context)
-
-
 def _of_columns(context: AuditContext) -> dict[str, Any]:
     """Return what is known of a context's columns, for a context of other rows of it."""
     known: dict[str, Any] = {
@@ -404,15 +165,6 @@ def _of_columns(context: AuditContext) -> dict[str, Any]:
     if context.release.truth is not None and tested(context):
         known["noise.white"] = noise_of(context)
     return known
-
-
-def unchanged_rows(context: AuditContext) -> IndexArray | None:
-    """Return the rows whose labels a bound may count, int64, in order; None for all of them."""
-    rows, fixed = counted_rows(context), _changed(context)
-    if not len(fixed):
-        return rows
-    every = np.arange(len(context.release)) if rows is None else rows
-    return np.setdiff1d(every, fixed, assume_unique=True)
 
 
 def label_counts(context: AuditContext) -> IndexArray:

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import carrying, causes
+from ldpaudit.audits.assumptions.changed import changed_columns
+from ldpaudit.audits.assumptions.doubts import Doubt, doubt
 from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding
 from ldpaudit.audits.assumptions.places import KEPT, every_code
-from ldpaudit.audits.assumptions.standing import Doubt, changed_columns, doubt
 from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import AuditContext

@@ -8,17 +8,17 @@ from collections.abc import Callable
 import numpy as np
 
 from ldpaudit.audits.assumptions.causes import without_which
+from ldpaudit.audits.assumptions.changed import unchanged_rows
+from ldpaudit.audits.assumptions.doubts import Doubt
 from ldpaudit.audits.assumptions.standing import (
-    Doubt,
     every_count,
-    evidence_of,
     label_counts,
     rests_on_known,
     selected,
     sound_and_numbered,
     sound_features,
-    unchanged_rows,
 )
+from ldpaudit.audits.assumptions.without_truth import evidence_of
 from ldpaudit.audits.before import unknown
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.audits.models import aligned_channel, feature_dependence

@@ -8,7 +8,7 @@ import pytest
 from audits.found import check
 from worlds import feature_table
 
-from ldpaudit.audits.assumptions import standing
+from ldpaudit.audits.assumptions import without_truth
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.audits.mechanism.audit import AUDIT
 from ldpaudit.estimators.epsilon.consistency import channel_consistency
@@ -217,7 +217,7 @@ def test_without_truth_a_model_helps(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(target)
         return np.full((len(audited.release), 2), 0.5)
 
-    monkeypatch.setattr(standing, "cross_fitted_posterior", scores)
+    monkeypatch.setattr(without_truth, "cross_fitted_posterior", scores)
     run(context(RR1, RR1))
     assert asked == []
     run(context(RR1, RR1, with_truth=False))

@@ -7,7 +7,7 @@ from worlds import by_stratum, feature_table
 
 import ldpaudit
 from ldpaudit.audits.interface import AuditContext, Plan, collected
-from ldpaudit.audits.mechanism.audit import rare_parts
+from ldpaudit.audits.mechanism.hidden import rare_parts
 from ldpaudit.mechanisms import Mechanism, RandomizedResponse, UnknownMechanism
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
 

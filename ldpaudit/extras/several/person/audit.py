@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from ldpaudit.audits.assumptions.rows import Counted
-from ldpaudit.audits.assumptions.standing import evidence_of as evidence_alone
+from ldpaudit.audits.assumptions.without_truth import evidence_of as evidence_alone
 from ldpaudit.audits.before import before
 from ldpaudit.audits.interface import BuiltIn, Part
 from ldpaudit.audits.mechanism.evidence import outsider_evidence
