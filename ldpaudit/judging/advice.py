@@ -17,8 +17,9 @@ from ldpaudit.judging.checks.claimed_epsilon import (
     LATER_STAGES,
     POWER_UNKNOWN,
 )
+from ldpaudit.judging.checks.columns import named
 from ldpaudit.judging.checks.interface import Case
-from ldpaudit.judging.checks.listing import audit_behind, named
+from ldpaudit.judging.checks.listing import audit_behind
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel

@@ -20,8 +20,9 @@ from judging.cases import (
 )
 
 from ldpaudit.judging.advice import TABLE, TEXTS, facts_about, facts_of, next_steps, said
+from ldpaudit.judging.checks.columns import leads_back
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
-from ldpaudit.judging.checks.listing import CHECKS, audit_behind, leads_back
+from ldpaudit.judging.checks.listing import CHECKS, audit_behind
 from ldpaudit.judging.fits import fitted_epsilon, likely_slip, signs, unlike_the_claim
 from ldpaudit.judging.policy import check_names, parse_policy
 from ldpaudit.mechanisms import Channel, LabelRange, RandomizedResponse, UnknownMechanism

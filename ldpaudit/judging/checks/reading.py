@@ -1,0 +1,54 @@
+"""Checks of what was read: cells, rows, true labels that belong to them, and the replay."""
+
+from typing import Any
+
+from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
+from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
+from ldpaudit.result import Verdict
+from ldpaudit.result.numbers import number, rows
+from ldpaudit.result.stated import UNREAD
+
+
+def cells_read(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where all cells were read; no policy switches it off."""
+    unread = case.evidence.estimates.get(UNREAD)
+    if unread is None:
+        return None
+    columns = "one column holds" if unread.value == 1 else f"{number(unread.value)} columns hold"
+    reason = (
+        f"{columns} numbers or dates but for cells of another kind, which hide what they reveal"
+    )
+    return drafted(Answer("fail", unread.value, reason), (UNREAD,))
+
+
+def truth_fits(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where the true labels say something; no policy switches it off."""
+    if not case.circumstances.unrelated:
+        return None
+    reason = "the true labels reveal nothing about the released ones, so they may be of other rows"
+    return drafted(Answer("inconclusive", None, reason), no_test=True)
+
+
+def replay(case: Case, section: Any) -> Draft | None:
+    """Return the check of whether every label is what the committed key draws."""
+    found = case.circumstances.replay
+    if found is None or not (decided(found) or section.required):
+        if not section.required:
+            return None
+        why = "the release has no receipt, or its key was not given with the true labels"
+        return drafted(Answer("inconclusive", None, why), no_test=True)
+    share = found.columns[0].equal / max(found.columns[0].rows, 1) if found.columns else None
+    ids, words = (REPLAYED,) if found.columns else (), reason(found)
+    if found.status != "changed":
+        return drafted(Answer(outcome(found), share, words), ids, no_test=True)
+    return drafted(lambda alpha: Answer(outcome(found, alpha), share, words), ids)
+
+
+def min_rows(case: Case, _: Any) -> Draft | None:
+    """Return the check of whether there are as many rows as the policy asks for."""
+    least = case.policy.audit.min_rows
+    if least is None:
+        return None
+    enough: Verdict = "pass" if case.rows >= least else "inconclusive"
+    reason = f"{rows(case.rows)} rows, {rows(least)} needed"
+    return drafted(Answer(enough, float(case.rows), reason), limit=float(least))
