@@ -3,31 +3,20 @@
 # In: numbers that audits computed. Out: frozen types of which no field can hold a row, a cell, a
 # row id or a per-row score; every number carries its title, section and unit.
 
-from ldpaudit.result.audit_result import (
-    SCHEMA_VERSION,
-    AuditRecord,
-    AuditResult,
-    BeforeNoise,
+from ldpaudit.result.audit_result import SCHEMA_VERSION, AuditResult, Profile, overall
+from ldpaudit.result.before_after import ColumnShare, ColumnShares, Confusion, ConfusionEntry
+from ldpaudit.result.checks import (
     Check,
     CheckLevel,
     Decision,
     Family,
-    MechanismInfo,
-    PlugIn,
-    PlugInKind,
-    Profile,
-    PublicFacts,
-    Question,
-    ReleaseInfo,
-    RunInfo,
     Verdict,
     Waived,
     decision_of,
     holding_up,
-    overall,
     verdict_of,
 )
-from ldpaudit.result.before_after import ColumnShare, ColumnShares, Confusion, ConfusionEntry
+from ldpaudit.result.described import BeforeNoise, MechanismInfo, PublicFacts, Question, ReleaseInfo
 from ldpaudit.result.estimate import (
     AtLevel,
     Bound,
@@ -47,6 +36,7 @@ from ldpaudit.result.estimate import (
     merged,
     readable,
 )
+from ldpaudit.result.run_info import AuditRecord, PlugIn, PlugInKind, RunInfo
 
 __all__ = [
     "SCHEMA_VERSION",

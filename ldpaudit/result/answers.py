@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from ldpaudit.result.audit_result import AuditResult, Check, Verdict, holding_up
+from ldpaudit.result.audit_result import AuditResult
+from ldpaudit.result.checks import Check, Verdict, holding_up
 from ldpaudit.result.sentence import WARNING, Sentence
 
 VERDICTS: Final[dict[Verdict, str]] = {

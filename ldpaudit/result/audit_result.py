@@ -5,24 +5,26 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, overload
 
-from pydantic import BeforeValidator, FailFast, Field, computed_field, model_validator
+from pydantic import FailFast, computed_field, model_validator
 
 from ldpaudit.errors import InputError, did_you_mean, quoted
 from ldpaudit.result.access import access_of
 from ldpaudit.result.before_after import ColumnShares, Confusion
-from ldpaudit.result.earlier import EARLIER, upgraded
-from ldpaudit.result.estimate import (
-    Curve,
-    Estimate,
-    Frozen,
-    Histogram,
-    Identifier,
-    Note,
-    Number,
-    Side,
-    readable,
+from ldpaudit.result.checks import (
+    Check,
+    Decision,
+    Family,
+    IsoDate,
+    Verdict,
+    decision_of,
+    verdict_of,
+    worst,
 )
+from ldpaudit.result.described import MechanismInfo, PublicFacts, ReleaseInfo
+from ldpaudit.result.earlier import EARLIER, upgraded
+from ldpaudit.result.estimate import Curve, Estimate, Frozen, Histogram, Note, readable
 from ldpaudit.result.frames import frame_of, scores_frame, stacked
+from ldpaudit.result.run_info import AuditRecord, RunInfo
 from ldpaudit.result.shown import written
 from ldpaudit.surfaces import spelt
 from ldpaudit.work.documents import stored
@@ -31,370 +33,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA_VERSION: Final = "1.5"
-
-Verdict = Literal["pass", "fail", "inconclusive"]
-CheckLevel = Literal["error", "warn"]
-Decision = Literal["publish", "not yet", "do not publish"]
-PlugInKind = Literal["attack", "audit", "mechanism", "reader"]
 Profile = Literal["internal", "public"]
 """Whom a page is for: who works on the release, or everybody."""
-IsoDate = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
 
 
 def _reports() -> Any:
     """Return the package of report formats, by name: methods for convenience, not a need of it."""
     return import_module("ldpaudit.reports")
-
-
-class BeforeNoise(Frozen):
-    """Which feature columns are known to be from before the noise, by name.
-
-    Attributes
-    ----------
-    truth
-        Those that the truth file holds with equal values.
-    named
-        Those that an option or the policy names.
-    declared
-        Those that the file's declaration names.
-    unknown
-        All others: they may have been computed from released labels.
-    """
-
-    truth: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
-    declared: tuple[str, ...] = ()
-    unknown: tuple[str, ...] = ()
-
-
-class ReleaseInfo(Frozen):
-    """What was audited.
-
-    Attributes
-    ----------
-    name
-        The name of the released file, without its folder.
-    sha256
-        The digest of the released file, of several that of their digests; None for a table in
-        memory and for a file with true labels in it.
-    rows
-        Rows that were audited.
-    features
-        Columns of features.
-    classes
-        Different labels.
-    class_names
-        The labels, in the order in which ids such as class-2 count them; none of several columns.
-    label
-        The name of the released column, of a stratum its value; null of several columns.
-    truth
-        Whether true labels were given.
-    before
-        Which feature columns are known to be from before the noise; null of several releases, and
-        in the public form.
-    """
-
-    name: str
-    sha256: str | None
-    rows: int
-    features: int
-    classes: int
-    class_names: tuple[str, ...]
-    label: str | None
-    truth: bool
-    before: BeforeNoise | None = None
-
-
-class MechanismInfo(Frozen):
-    """The mechanism as declared, with its exact privacy parameter.
-
-    Attributes
-    ----------
-    name
-        Its name; ``unknown`` where nothing is claimed.
-    declared
-        Where the claim comes from.
-    parameters
-        Its declaration.
-    epsilon
-        Its exact ε in nats; None where it has none.
-    description
-        One phrase with every parametrisation.
-    """
-
-    name: str
-    declared: Literal["file", "options", "policy", "api"] | None
-    parameters: dict[str, Any]
-    epsilon: Number | None
-    description: str = ""
-
-
-class Question(Frozen):
-    """What a policy asks, and its limits: made of the policy alone.
-
-    Attributes
-    ----------
-    check
-        The name of the check in policies.
-    text
-        What it looks at.
-    limits
-        The keys of the policy that limit it, with their values.
-    level
-        Whether it decides (error) or only warns.
-    accepted_until
-        The last day on which the policy accepts a violation in this very file.
-    """
-
-    check: Identifier
-    text: str
-    limits: dict[str, Number | str]
-    level: CheckLevel
-    accepted_until: IsoDate | None = None
-
-
-class PublicFacts(Frozen):
-    """What everybody may see of a release and its claim: computed without any true label.
-
-    Attributes
-    ----------
-    release
-        What the released file shows.
-    mechanism
-        What was claimed.
-    estimates
-        Exact numbers of the claim.
-    curves
-        Exact curves of the claim.
-    excess
-        An excess of ε over the claim that true labels would show with 90 % power, in nats, with
-        each class as small as the released labels allow at 95 % confidence; None where it is not
-        known.
-    questions
-        What the policy asks.
-    left_out
-        The audits that the options left out.
-    """
-
-    release: ReleaseInfo
-    mechanism: MechanismInfo
-    estimates: tuple[Estimate, ...] = ()
-    curves: tuple[Curve, ...] = ()
-    excess: Number | None = None
-    questions: tuple[Question, ...] = ()
-    left_out: tuple[str, ...] = ()
-
-
-class Waived(Frozen):
-    """Who answers for a violation, and until when; the violation stays one.
-
-    Attributes
-    ----------
-    approved_by
-        Who answers for it.
-    reason
-        Why it is accepted.
-    expires
-        The last day on which it counts, by UTC.
-    """
-
-    approved_by: str
-    reason: str
-    expires: IsoDate
-
-
-class Family(Frozen):
-    """Checks of one level that share an error probability.
-
-    Attributes
-    ----------
-    level
-        Whether they decide the verdict.
-    checks
-        How many they are.
-    correction
-        How they share it.
-    confidence
-        Of all of them together; with the correction "none" of each alone.
-    """
-
-    level: CheckLevel
-    checks: int
-    correction: Literal["holm", "bonferroni", "none"]
-    confidence: float
-
-
-class Check(Frozen):
-    """One question of the policy and its answer.
-
-    Attributes
-    ----------
-    id
-        Its name in policies.
-    question
-        What it asks.
-    limit
-        What must not be exceeded.
-    observed
-        What was measured against the limit.
-    side
-        Whether ``observed`` is a confidence bound, and which; None for a plain number.
-    verdict
-        The answer.
-    level
-        Whether it decides (error) or only warns.
-    confidence
-        Of its answer, after the correction for several checks; None for one that counts.
-    p_value
-        The smallest error probability at which it fails; None where that is above the policy's.
-    reason
-        The answer in words.
-    waived
-        Whether the policy accepts its failure for this file.
-    waiver
-        By whom and until when, where it is waived.
-    evidence
-        Ids of the numbers and curves that it looked at.
-    """
-
-    id: Identifier
-    question: str
-    limit: Number | None
-    observed: Number | None
-    side: Side | None = None
-    verdict: Verdict
-    level: CheckLevel
-    confidence: float | None = None
-    p_value: float | None = None
-    reason: str = ""
-    waived: bool = False
-    waiver: Waived | None = None
-    evidence: tuple[str, ...] = ()
-
-    @property
-    def may_be_chance(self) -> bool:
-        """Whether one honest release in a thousand, or more, fails it as clearly."""
-        return self.p_value is not None and self.p_value >= _CHANCE
-
-
-def _as_stopped(status: object) -> object:
-    """Return the status of an audit; one that failed, as earlier versions had it, was stopped."""
-    return "stopped" if status == "failed" else status
-
-
-class AuditRecord(Frozen):
-    """Whether an audit ran, and if not why; one that was stopped may have a part of its numbers.
-
-    Attributes
-    ----------
-    id
-        Its name for ``--only`` and ``--skip``.
-    status
-        What became of it.
-    reason
-        Why it did not run, or not to its end.
-    seconds
-        Seconds that it took.
-    """
-
-    id: Identifier
-    status: Annotated[Literal["ran", "skipped", "stopped"], BeforeValidator(_as_stopped)]
-    reason: str = ""
-    seconds: float = 0.0
-
-
-class PlugIn(Frozen):
-    """A part of another package, or of a file, that took part in an audit.
-
-    Attributes
-    ----------
-    kind
-        What it is.
-    name
-        Its name in the result.
-    package
-        The distribution that it is installed with; None for one that was given by its place.
-    version
-        The distribution's version.
-    sha256
-        The digest of the file that it was given in.
-    """
-
-    kind: PlugInKind
-    name: str
-    package: str | None = None
-    version: str | None = None
-    sha256: str | None = None
-
-
-class RunInfo(Frozen):
-    """How to reproduce the audit.
-
-    Attributes
-    ----------
-    seed
-        The root of all randomness.
-    command
-        The command, without names of files and columns.
-    versions
-        Versions of Python and of the libraries.
-    threads
-        Threads that it used.
-    seconds
-        Seconds that it took.
-    policy
-        The name of the policy: of its file, without a folder, or of a preset.
-    policy_sha256
-        The digest of the policy file; None for a built-in policy.
-    plugins
-        The parts of other packages that took part.
-    """
-
-    seed: int | None
-    command: str
-    versions: dict[str, str]
-    threads: int
-    seconds: float
-    policy: str | None = None
-    policy_sha256: str | None = None
-    plugins: tuple[PlugIn, ...] = ()
-
-
-def decision_of(verdict: Verdict, checks: Iterable[Check]) -> Decision:
-    """Return whether to publish a release."""
-    # A failed check that only warns changes neither the verdict nor the exit status, but somebody
-    # has to look at it first, and waive it or not: "not yet".
-    if verdict == "fail":
-        return "do not publish"
-    warned = any(c.level == "warn" and c.verdict == "fail" and not c.waived for c in checks)
-    return "not yet" if warned or verdict == "inconclusive" else "publish"
-
-
-_CHANCE: Final = 1e-3
-_GRAVITY: Final = (("error", "fail"), ("error", "inconclusive"), ("warn", "fail"))
-
-
-def holding_up(checks: Iterable[Check]) -> list[Check]:
-    """Return the checks that hold a release up, the gravest first; a waived one holds up none."""
-    # Of equally grave ones those that may be chance come last.
-    found = [c for c in checks if (c.level, c.verdict) in _GRAVITY and not c.waived]
-    return sorted(found, key=lambda c: (_GRAVITY.index((c.level, c.verdict)), c.may_be_chance))
-
-
-def verdict_of(checks: Sequence[Check]) -> Verdict:
-    """Return the verdict of checks: the worst of those that decide and are not waived."""
-    errors = [check for check in checks if check.level == "error"]
-    grave = [check for check in errors if not check.waived]
-    if any(check.verdict == "fail" for check in grave):
-        return "fail"
-    if not errors or any(check.verdict == "inconclusive" for check in grave):
-        return "inconclusive"
-    return "pass"
-
-
-def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of verdicts: a violation, then what was not decided."""
-    return max(verdicts, key=("pass", "inconclusive", "fail").index)
 
 
 def overall(checks: Sequence[Check], parts: Iterable["AuditResult"]) -> Verdict:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from ldpaudit.plugins import added, package_of
-from ldpaudit.result.audit_result import PlugIn, PlugInKind
+from ldpaudit.result.run_info import PlugIn, PlugInKind
 
 
 def used(kind: PlugInKind, names: Collection[str], built_in: Collection[str]) -> Iterator[PlugIn]:

@@ -8,15 +8,9 @@ from typing import Final, Literal
 
 from ldpaudit.errors import InputError
 from ldpaudit.result.access import PUBLIC
-from ldpaudit.result.audit_result import (
-    AuditResult,
-    Decision,
-    IsoDate,
-    MechanismInfo,
-    PublicFacts,
-    Question,
-    ReleaseInfo,
-)
+from ldpaudit.result.audit_result import AuditResult
+from ldpaudit.result.checks import Decision, IsoDate
+from ldpaudit.result.described import MechanismInfo, PublicFacts, Question, ReleaseInfo
 from ldpaudit.result.estimate import Curve, Estimate, Frozen, Number
 
 _SENTENCES: Final[dict[Decision, str]] = {
