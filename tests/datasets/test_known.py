@@ -241,10 +241,10 @@ def test_svmlight_files(tmp_path):
 
 @pytest.mark.parametrize("joined", [False, True])
 def test_a_sample_of_the_rows(joined, tmp_path, monkeypatch):
-    from ldpaudit.datasets import reading
+    from ldpaudit.datasets import cells
 
     rows = np.sort(RNG.choice(N, 100, replace=False))
-    monkeypatch.setattr(reading, "_looked_at", lambda *_, **__: (N, rows))
+    monkeypatch.setattr(cells, "rows_to_read", lambda *_, **__: (N, rows))
     ids, paths = pa.array(np.arange(N)), [tmp_path / "release.parquet", tmp_path / "truth.parquet"]
     order = pa.array(RNG.permutation(N) if joined else np.arange(N))
     pq.write_table(RELEASE.append_column("id", ids), paths[0])

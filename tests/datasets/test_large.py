@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import ldpaudit
-from ldpaudit.datasets import read_release, reading
+from ldpaudit.datasets import read_features, read_release, rows_in_memory
 from ldpaudit.datasets.formats import arrow, csv_file, open_table, tables
 from ldpaudit.datasets.formats.tables import bare_schema, decoded, held_to, read_whole
 from ldpaudit.errors import InputError
@@ -100,9 +100,9 @@ def test_a_column_at_a_time_is_all_of_them(suffix, tmp_path, monkeypatch):
 def test_some_rows_are_read_where_memory_holds_no_more(suffix, tmp_path, monkeypatch):
     rows = np.arange(7, N, 3)
     path, table = write(content(), tmp_path / f"r{suffix}"), content()
-    monkeypatch.setattr(reading, "_LARGE", 1)
-    monkeypatch.setattr(reading, "rows_looked_at", lambda n, *_: rows if n == N else None)
-    monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
+    monkeypatch.setattr(rows_in_memory, "_LARGE", 1)
+    monkeypatch.setattr(rows_in_memory, "rows_looked_at", lambda n, *_: rows if n == N else None)
+    monkeypatch.setattr(rows_in_memory, "allowed", lambda: 8 * 14 * 2000)
     truth = table.select(["truth"]).rename_columns(["label"])
     options = {"drop": ["truth"], "by": None}
     found = read_release(path, truth=truth, **options)
@@ -121,8 +121,8 @@ def test_some_rows_are_read_where_memory_holds_no_more(suffix, tmp_path, monkeyp
 def test_slices_and_probabilities_of_some_rows(tmp_path, monkeypatch):
     rows = np.arange(0, N, 2)
     path = write(content().select(["label", "x", "town"]), tmp_path / "r.parquet")
-    monkeypatch.setattr(reading, "rows_looked_at", lambda *_: rows)
-    monkeypatch.setattr(reading, "allowed", lambda: 8 * 2 * 2000)
+    monkeypatch.setattr(rows_in_memory, "rows_looked_at", lambda *_: rows)
+    monkeypatch.setattr(rows_in_memory, "allowed", lambda: 8 * 2 * 2000)
     posterior = np.full((N, 2), 0.5)
     result = ldpaudit.audit(
         path,
@@ -143,10 +143,10 @@ def test_with_little_memory_some_rows_are_read_and_more_memory_is_never_refused(
     rows = 30_000
     table = {f"x{i}": np.arange(rows) for i in range(columns)} | {"label": np.arange(rows) % 2}
     pq.write_table(pa.table(table), tmp_path / "r.parquet")
-    monkeypatch.setattr(reading, "_BASE", 0)
+    monkeypatch.setattr(rows_in_memory, "_BASE", 0)
     read = []
     for memory in range(600_000, 60_000_000, 3_000_000):
-        monkeypatch.setattr(reading, "allowed", lambda memory=memory: memory)
+        monkeypatch.setattr(rows_in_memory, "allowed", lambda memory=memory: memory)
         read.append(len(read_release(tmp_path / "r.parquet", memory=memory).release))
     assert read == sorted(read)
     assert 0 < read[0] < read[-1] == rows
@@ -156,28 +156,28 @@ def test_the_memory_that_many_classes_need_is_said_once(tmp_path, monkeypatch):
     rows = 30_000
     table = {"x": np.arange(rows), "label": np.arange(rows) % 300}
     pq.write_table(pa.table(table), tmp_path / "r.parquet")
-    monkeypatch.setattr(reading, "_BASE", 0)
-    monkeypatch.setattr(reading, "MOST_ROWS_LOOKED_AT", rows)
-    monkeypatch.setattr(reading, "allowed", lambda: 8_000_000)
+    monkeypatch.setattr(rows_in_memory, "_BASE", 0)
+    monkeypatch.setattr(rows_in_memory, "MOST_ROWS_LOOKED_AT", rows)
+    monkeypatch.setattr(rows_in_memory, "allowed", lambda: 8_000_000)
     with pytest.raises(InputError, match=r"30,000 rows .* and 300 classes need at least 351 MiB"):
         read_release(tmp_path / "r.parquet", memory=8_000_000)
     enough = 351 << 20
-    monkeypatch.setattr(reading, "allowed", lambda: enough)
+    monkeypatch.setattr(rows_in_memory, "allowed", lambda: enough)
     assert len(read_release(tmp_path / "r.parquet", memory=enough).release) == rows
 
 
 def test_all_rows_are_needed_for_bags_and_joins(tmp_path, monkeypatch):
     path = write(content(), tmp_path / "r.parquet")
-    monkeypatch.setattr(reading, "allowed", lambda: 8 * 14 * 2000)
+    monkeypatch.setattr(rows_in_memory, "allowed", lambda: 8 * 14 * 2000)
     with pytest.raises(InputError, match="all of them are needed; give more --memory"):
         read_release(path, id_column="id", keyed=lambda ids: np.asarray(ids))
 
 
 def test_too_little_memory_is_said_before_the_work(tmp_path):
-    reading._check_memory(None, 10**9, 18, 2)
-    reading._check_memory(LEAST, 100_000, 23, 2)
+    rows_in_memory.check_memory(None, 10**9, 18, 2)
+    rows_in_memory.check_memory(LEAST, 100_000, 23, 2)
     with pytest.raises(InputError, match=r"600 MiB; 4,500,000 rows with 18 .* at least 1.6 GiB"):
-        reading._check_memory(LEAST, 4_500_000, 18, 2)
+        rows_in_memory.check_memory(LEAST, 4_500_000, 18, 2)
 
 
 def test_texts_that_unpack_to_more_than_memory_holds():
@@ -191,14 +191,14 @@ def test_texts_that_unpack_to_more_than_memory_holds():
 
 
 def test_a_file_that_changes_while_it_is_read(tmp_path, monkeypatch):
-    path, encode = write(content(), tmp_path / "r.parquet"), reading.encode_together
+    path, encode = write(content(), tmp_path / "r.parquet"), read_features.encode_together
 
     def meddled(*given):
         encoded = encode(*given)
         pq.write_table(content().slice(1), path)
         return encoded
 
-    monkeypatch.setattr(reading, "encode_together", meddled)
+    monkeypatch.setattr(read_features, "encode_together", meddled)
     with pytest.raises(InputError, match="changed while it was being read"):
         read_release(path)
 
