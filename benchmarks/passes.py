@@ -77,7 +77,7 @@ def in_one_process(folder: str) -> tuple[Array, Array]:
 
 def by_workers(folder: str) -> tuple[Array, Array]:
     """Let two Dask workers of this machine count the pieces, started as ``--cluster local:2``."""
-    from ldpaudit.work.tasks import open_cluster
+    from ldpaudit.work.cluster import open_cluster
 
     pieces = pq.ParquetFile(f"{folder}/{TRUE}").num_row_groups
     with open_cluster("local:2", Path(folder)) as pool:

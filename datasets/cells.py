@@ -8,10 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ldpaudit.datasets.claimed import Claimed
-from ldpaudit.datasets.companions import ReleasedRows, Truth, read_truth, true_labels
 from ldpaudit.datasets.formats.tables import TEXTS, TableSource, comparable_values, is_any
 from ldpaudit.datasets.names import Roles, quoted
 from ldpaudit.datasets.rows_in_memory import rows_to_read
+from ldpaudit.datasets.truth import ReleasedRows, Truth, read_truth, true_labels
 from ldpaudit.errors import InputError
 from ldpaudit.options import FileOptions
 from ldpaudit.release import IndexArray

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from ldpaudit.datasets.companions import Truth
 from ldpaudit.datasets.declaration import (
     Marginals,
     agreed,
@@ -29,6 +28,7 @@ from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.groups import read_bags
 from ldpaudit.datasets.labels import LabelColumn, read_labels
 from ldpaudit.datasets.names import missing_column
+from ldpaudit.datasets.truth import Truth
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, ColumnsDeclaration, Declaration, DeclaredColumns
 

@@ -9,10 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.companions import Truth, joined_values
+from ldpaudit.datasets.companions import joined_values
 from ldpaudit.datasets.features import is_categorical
 from ldpaudit.datasets.formats.tables import LISTS, TableSource, decoded, is_any, stored
 from ldpaudit.datasets.names import ColumnError, Roles, missing_column, quoted
+from ldpaudit.datasets.truth import Truth
 from ldpaudit.errors import InputError
 from ldpaudit.release.features import ColumnSurvey
 

@@ -10,13 +10,7 @@ import pyarrow as pa
 from ldpaudit.datasets.cells import Cells, known_truth, read_special
 from ldpaudit.datasets.claimed import claimed_of, labels_of
 from ldpaudit.datasets.column_survey import ranks
-from ldpaudit.datasets.companions import (
-    LabelledRows,
-    Truth,
-    open_companions,
-    warnings_about,
-    with_companions,
-)
+from ldpaudit.datasets.companions import LabelledRows, open_companions, with_companions
 from ldpaudit.datasets.declaration import Marginals, declares
 from ldpaudit.datasets.domains import Coding, EncodedLabels, PlainCoding
 from ldpaudit.datasets.formats import open_table
@@ -26,11 +20,13 @@ from ldpaudit.datasets.formats.tables import TableSource, held_to
 from ldpaudit.datasets.groups import read_groups, read_strata
 from ldpaudit.datasets.known import known_columns
 from ldpaudit.datasets.labels import positions
+from ldpaudit.datasets.mistakes import warnings_about
 from ldpaudit.datasets.names import assign_roles, column_of, missing_column
 from ldpaudit.datasets.read_features import read_features
 from ldpaudit.datasets.remarks import remarks_on_columns, remarks_on_files, remarks_on_rows
 from ldpaudit.datasets.row_order import check_row_order
 from ldpaudit.datasets.rows_in_memory import check_memory
+from ldpaudit.datasets.truth import Truth
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels

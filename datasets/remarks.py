@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from ldpaudit.datasets.as_read import said_of
 from ldpaudit.datasets.cells import Cells
-from ldpaudit.datasets.companions import Companion, Truth
+from ldpaudit.datasets.companions import Companion
 from ldpaudit.datasets.formats.tables import TableSource, allowed
+from ldpaudit.datasets.truth import Truth
 from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.work.memory import shown
 

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, Protocol, TypeAlias, Ty
 
 import numpy as np
 
-from ldpaudit.api.reading import (
-    in_memory,
-    notes_of,
-    read_column,
-    replays_of,
-    with_tables_in_memory,
-)
+from ldpaudit.api.reading import in_memory, notes_of, read_column, replays_of, with_tables_in_memory
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.errors import InputError
 from ldpaudit.keywords import documented, in_python, made
@@ -218,7 +212,7 @@ def cluster_of(
     options: PlanOptions, scratch: "Scratch", progress: "Progress | None" = None
 ) -> "Iterator[Pool | None]":
     """Give the cluster that the options name, None without one; it ends with the block."""
-    from ldpaudit.work.tasks import open_cluster
+    from ldpaudit.work.cluster import open_cluster
 
     if options.cluster is None:
         yield None

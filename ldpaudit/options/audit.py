@@ -13,9 +13,9 @@ from ldpaudit.errors import InputError
 from ldpaudit.options.declaring import Option
 from ldpaudit.options.release import FileOptions, ReleaseOptions, check_ordered
 from ldpaudit.options.tables import Probabilities, Table
+from ldpaudit.work.cluster import ClusterPlace, check_cluster
 from ldpaudit.work.memory import size_of
 from ldpaudit.work.progress import Progress, Stop
-from ldpaudit.work.tasks import ClusterPlace, check_cluster
 
 if TYPE_CHECKING:
     from ldpaudit.judging.policy import Policy

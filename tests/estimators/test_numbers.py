@@ -20,8 +20,8 @@ from ldpaudit.estimators.assumptions.agreement import agreement_p_value
 from ldpaudit.estimators.assumptions.learner import label_sides
 from ldpaudit.estimators.epsilon.bounds import accuracy_epsilon
 from ldpaudit.estimators.epsilon.consistency import rare_classes, usual_outputs
+from ldpaudit.estimators.epsilon.events import EventPlan, odds_ratio_plan
 from ldpaudit.estimators.epsilon.guesses import GuessCounts, detectable_epsilon, epsilon_lower
-from ldpaudit.estimators.epsilon.strongest import EventPlan, odds_ratio_plan
 from ldpaudit.estimators.instance_loss import exceedance, expected_exceedance, loss_grid
 from ldpaudit.estimators.intervals.binomial import (
     clopper_pearson_lower,

@@ -23,16 +23,9 @@ from ldpaudit.estimators import neighbors as counts
 from ldpaudit.mechanisms.view import DeclaredCoding
 from ldpaudit.pipeline.audit import audit
 from ldpaudit.pipeline.terms import Terms
-from ldpaudit.work import tasks
-from ldpaudit.work.tasks import (
-    Answer,
-    Pool,
-    Threads,
-    check_cluster,
-    differences,
-    open_cluster,
-    processes,
-)
+from ldpaudit.work import cluster as clusters
+from ldpaudit.work.cluster import check_cluster, differences, open_cluster
+from ldpaudit.work.tasks import Answer, Pool, Threads, processes
 
 
 def times(item, shared):
@@ -211,7 +204,7 @@ def test_other_versions_are_one_line():
 
 
 def test_no_scheduler_is_one_line_within_seconds(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "_SECONDS", 1)
+    monkeypatch.setattr(clusters, "_SECONDS", 1)
     with (
         socket.create_server(("127.0.0.1", 0)) as silent,
         pytest.raises(InputError, match="No Dask scheduler answered"),
@@ -237,6 +230,6 @@ def test_another_machine_needs_encryption_or_leave(place):
 
 
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(tasks, "find_spec", lambda _name: None)
+    monkeypatch.setattr(clusters, "find_spec", lambda _name: None)
     with pytest.raises(MissingDependencyError, match=r"pip install 'ldpaudit\[cluster\]'"):
         check_cluster("local:2")

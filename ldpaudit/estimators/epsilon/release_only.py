@@ -19,8 +19,8 @@ from threadpoolctl import threadpool_limits
 from ldpaudit.arrays import HalfArray
 from ldpaudit.error_budget import ONE_HALF, RELEASE_ALONE, SCORES
 from ldpaudit.errors import InputError, InsufficientDataError
+from ldpaudit.estimators.epsilon.accuracy import expected_bound
 from ldpaudit.estimators.epsilon.bounds import GroupTest, Method, Strongest, two_sided_epsilon
-from ldpaudit.estimators.epsilon.strongest import expected_bound
 from ldpaudit.estimators.intervals.binomial import clopper_pearson_lower
 from ldpaudit.release import Float32Array, FloatArray, IndexArray, IntArray, label_table
 

@@ -5,27 +5,24 @@
 # the channel really is. Nine tenths of the error probability go to the method expected to be the
 # stronger; the other has the rest, in case the presumption is wrong.
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 from scipy.stats import chi2
 
-from ldpaudit.error_budget import CLAIMED, EVENTS, GROUPS, ODDS_RATIO, STRONGEST
+from ldpaudit.error_budget import CLAIMED, GROUPS, ODDS_RATIO, STRONGEST
+from ldpaudit.estimators.epsilon.accuracy import AccuracyPlan, best_plan
 from ldpaudit.estimators.epsilon.bounds import (
     CountTable,
     EpsilonBound,
     accuracy_epsilon,
     class_counts,
-    epsilon_of_accuracy,
-    event_epsilon,
-    event_exceeds,
-    two_sided_epsilon,
 )
-from ldpaudit.estimators.intervals.binomial import score_lower, trials_lower
+from ldpaudit.estimators.epsilon.events import EventPlan, best_event, odds_ratio_plan
+from ldpaudit.estimators.intervals.binomial import score_lower
 from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, label_table
 
 METHODS = ("accuracy", "two-sided")
@@ -34,258 +31,6 @@ DESIGN_ALPHA = 0.05
 PILOT_SHARE = 0.1  # of the rows, spent without a claim on learning what to prefer
 PILOT_ALPHA = 3e-3  # designs are compared at it then: an event that is rare in few rows is unsure
 CHOOSING_SHARE = 1 / 3  # of the rows, which choose what is counted in the others beside a claim
-_KEPT_SHARES = 1 / (1 + np.exp(-np.linspace(-4, 4, 33)))
-_MOST_OUTPUTS = 64
-_FINALISTS = 6  # plans compared by their exact bounds, the best of all by an approximation
-_SLACKS = (1e-9, 0.1, 0.25, 0.5)  # from an output's extreme log-probability, shares of the range
-_IMPOSSIBLE = 1e-300
-
-LowerBound = Callable[[FloatArray, FloatArray, float], FloatArray]
-
-
-@dataclass(frozen=True, eq=False)
-class AccuracyPlan:
-    """A guess of a (merged) label, and the rows on which it is scored."""
-
-    groups: IntArray
-    """Int32 array of shape (k,): the group of each label, −1 for a label that is left out."""
-    guess: IntArray
-    """Int32 array of shape (m,): the group guessed at each output, −1 for none."""
-    keep: IndexArray
-    """Int64 array of shape (k,): rows of each label to count; which ones is drawn at random."""
-
-    @property
-    def sizes(self) -> IndexArray:
-        """Rows counted in each group, int64 of shape (g,)."""
-        used = self.groups >= 0
-        return np.bincount(self.groups[used], weights=self.keep[used]).astype(np.int64)
-
-    @property
-    def right(self) -> BoolArray:
-        """Which outputs are right for which label, bool of shape (k, m)."""
-        return np.asarray((self.groups[:, None] == self.guess) & (self.groups[:, None] >= 0))
-
-
-def expected_bound(
-    correct: FloatArray, sizes: FloatArray, alpha: float, lower: LowerBound = trials_lower
-) -> FloatArray:
-    """Return the average bound over what the number of right guesses may come out to be.
-
-    Nine equally likely outcomes: a bound that collapses when the accuracy is a little lower than
-    expected is no good plan. ``correct`` (...), ``sizes`` (..., g).
-    """
-    n, nodes = np.sum(sizes, axis=-1), ndtri((np.arange(9) + 0.5) / 9)
-    spread = np.sqrt(np.maximum(correct * (1 - correct / n), 0.0))
-    outcome = np.floor(correct[..., None] + spread[..., None] * nodes + 0.5)
-    level = lower(np.clip(outcome, 0, n[..., None]), n[..., None], alpha)
-    groups = np.asarray(sizes, dtype=np.float64)[..., None, :]
-    return np.asarray(epsilon_of_accuracy(level, groups).mean(axis=-1))
-
-
-def best_plan(
-    sizes: IndexArray, channel: FloatArray, alpha: float, lower: LowerBound = trials_lower
-) -> tuple[AccuracyPlan, float]:
-    """Return the plan with the largest expected bound under a presumed channel, and that bound."""
-    different = dict[bytes, tuple[IntArray, IntArray]]()
-    for option in _partitions(sizes, channel):
-        different.setdefault(_named(*option), option)
-    options = list(different.values())
-    if len(options) > _FINALISTS:
-        roughly = [_best_rows(*one, sizes, channel, alpha, score_lower)[1] for one in options]
-        options = [options[i] for i in sorted(np.argsort(roughly)[::-1][:_FINALISTS])]
-    plans = [_best_rows(*one, sizes, channel, alpha, lower) for one in options]
-    best = plans[0]
-    for plan in plans[1:]:
-        best = plan if plan[1] > best[1] + 1e-9 else best
-    return best
-
-
-def _partitions(sizes: IndexArray, channel: FloatArray) -> Iterator[tuple[IntArray, IntArray]]:
-    """Yield groups of labels and guessed groups: every label on its own, then two groups."""
-    # For each of the outputs that distinguish labels best, the labels that make it likely against
-    # those that do not, by that output alone and by the likelihood ratio of the two groups.
-    present = np.flatnonzero(sizes > 0)
-    within = channel[present]
-    groups = np.full(len(sizes), -1, dtype=np.int32)
-    groups[present] = np.arange(len(present))
-    yield groups, within.argmax(axis=0).astype(np.int32)
-    gain = np.sqrt(within.max(axis=0)) - np.sqrt(within.min(axis=0))
-    for z in np.argsort(-gain, kind="stable")[:_MOST_OUTPUTS]:
-        if gain[z] <= 0:
-            return
-        top, bottom = within[:, z] == within[:, z].max(), within[:, z] == within[:, z].min()
-        alone = (np.arange(channel.shape[1]) == z).astype(np.int32)
-        for one, other in ((top, bottom), (top, ~top), (~bottom, bottom)):
-            groups = _pair(sizes, present, one, other)
-            yield groups, alone
-            of = [groups == g for g in (0, 1)]
-            rows = [sizes[g] @ channel[g] / sizes[g].sum() for g in of]
-            likelier = (rows[1] > rows[0]).astype(np.int32)
-            if not np.array_equal(likelier, alone):
-                yield groups, likelier
-
-
-def _named(groups: IntArray, guess: IntArray) -> bytes:
-    """Return a key that stays when two groups change their names: their expected bounds are one."""
-    both = np.concatenate([groups, guess])
-    swapped = groups.max() == 1 and both[both >= 0][0] == 1
-    return np.where(swapped & (both >= 0), 1 - both, both).tobytes()
-
-
-def _pair(sizes: IndexArray, present: IndexArray, one: BoolArray, other: BoolArray) -> IntArray:
-    groups = np.full(len(sizes), -1, dtype=np.int32)
-    groups[present[other]], groups[present[one]] = 0, 1
-    return groups
-
-
-def _best_rows(
-    groups: IntArray,
-    guess: IntArray,
-    sizes: IndexArray,
-    channel: FloatArray,
-    alpha: float,
-    lower: LowerBound,
-) -> tuple[AccuracyPlan, float]:
-    """Return the rows of each label that bound ε best by a guess, and the expected bound."""
-    member = (groups[:, None] == np.arange(groups.max() + 1)).astype(np.float64)
-    totals = sizes @ member
-    if len(totals) == 2:
-        # Every share of the first group, with as many rows as the two groups allow.
-        shares = np.stack([_KEPT_SHARES, 1 - _KEPT_SHARES], axis=1)
-        thinned = (totals / shares).min(axis=1, keepdims=True) * shares / totals
-    else:
-        thinned = np.minimum(totals, np.geomspace(totals.min(), totals.max(), 24)[:, None]) / totals
-    fractions = np.concatenate([np.ones((1, len(totals))), np.minimum(thinned, 1.0)])
-    keep = np.floor(fractions @ member.T * sizes + 1e-9)
-    right = (groups[:, None] == guess) & (groups[:, None] >= 0)
-    grouped, correct = keep @ member, keep @ (channel * right).sum(axis=1)
-    usable, values = (grouped > 0).all(axis=1), np.full(len(keep), -np.inf)
-    values[usable] = expected_bound(correct[usable], grouped[usable], alpha, lower)
-    best = int(values.argmax())
-    return AccuracyPlan(groups, guess, keep[best].astype(np.int64)), float(values[best])
-
-
-@dataclass(frozen=True, eq=False)
-class EventPlan:
-    """Two groups of labels and the event that is to distinguish them, fixed beforehand."""
-
-    groups: IntArray
-    """Int32 array of shape (k,): 1 for labels that make the event likelier, 0 for the others, −1
-    for labels left out."""
-    guess: IntArray
-    """Int32 array of shape (m,): 1 for the outputs of the event, 0 for all others, −1 for outputs
-    left out (with share 0)."""
-    share: float
-    """Of the error probability, for how often the event happens in group 0. With 0 only the odds
-    ratio is bounded."""
-
-    def table(self, counts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return the rows of each group without and with the event, shape (..., 2, 2)."""
-        outputs = np.stack([counts[..., self.guess == g].sum(axis=-1) for g in (0, 1)], axis=-1)
-        return np.stack([outputs[..., self.groups == g, :].sum(axis=-2) for g in (0, 1)], axis=-2)
-
-    def epsilon(self, tables: npt.NDArray[Any], alpha: float) -> FloatArray:
-        """Bound ε at level 1 − alpha from tables of :meth:`table`.
-
-        An odds ratio is that of rows that are alike: of single labels.
-        """
-        if self._single:
-            return event_epsilon(tables, self.share, alpha)
-        return two_sided_epsilon(tables[..., 1], tables.sum(axis=-1), alpha)
-
-    def exceeds(self, tables: npt.NDArray[Any], alpha: float, limit: float) -> BoolArray:
-        """Return whether :meth:`epsilon` is above a limit ≥ 0, bool (...), for simulations."""
-        if self._single:
-            return event_exceeds(tables, self.share, alpha, limit)
-        return np.asarray(self.epsilon(tables, alpha) > limit)
-
-    @property
-    def _single(self) -> bool:
-        return bool(np.count_nonzero(self.groups == 0) == 1 == np.count_nonzero(self.groups == 1))
-
-
-def odds_ratio_plan(sizes: IndexArray, channel: FloatArray) -> EventPlan:
-    """Return the odds ratio of the two commonest labels and the two outputs that suit it best."""
-    one, zero = np.argsort(-sizes, kind="stable")[:2]
-    apart = channel[one] - channel[zero]
-    groups, guess = (np.full(size, -1, np.int32) for size in channel.shape)
-    groups[zero], groups[one], guess[apart.argmin()], guess[apart.argmax()] = 0, 1, 0, 1
-    return EventPlan(groups, guess, 0.0)
-
-
-def best_event(sizes: IndexArray, channel: FloatArray, alpha: float) -> tuple[EventPlan, float]:
-    """Return the plan with the largest bound to be expected under a presumed channel, and that."""
-    best = odds_ratio_plan(sizes, channel), 0.0
-    if (best[0].guess >= 0).all():
-        table = best[0].table(sizes[:, None] * channel)
-        best = best[0], float(_expected_event(table[:, 1], table.sum(axis=1), 0.0, alpha))
-    found = list(_groups(sizes, channel))
-    if not found:
-        return best
-    groups = np.unique(np.stack(found), axis=0)
-    member = groups == np.array([1, 0])[:, None, None]
-    # The outputs of largest likelihood ratio, as many as are best: arrays (2, pairs, outputs).
-    rows = np.where(member, sizes, 0).sum(axis=2, dtype=np.float64)[:, :, None]
-    hits = np.where(member, sizes, 0) @ channel
-    ratios = hits[0] / rows[0] / np.maximum(hits[1] / rows[1], _IMPOSSIBLE)
-    order = np.argsort(-ratios, axis=1, kind="stable")
-    hits = np.cumsum(np.take_along_axis(hits, order[None], axis=2), axis=2)[::-1, :, :-1]
-    single = (member.sum(axis=2) == 1).all(axis=0)[:, None]
-    for share in EVENTS:
-        pairs: Any = -np.inf if share < EVENTS[-1] else _expected_rates(hits, rows[::-1], alpha)
-        values = np.where(single, _expected_event(hits, rows[::-1], share, alpha), pairs)
-        place, last = np.unravel_index(values.argmax(), values.shape)
-        if values[place, last] > best[1] + 1e-9:
-            guess = np.zeros(channel.shape[1], np.int32)
-            guess[order[place, : last + 1]] = 1
-            best = EventPlan(groups[place], guess, share), float(values[place, last])
-    return best
-
-
-def _groups(sizes: IndexArray, channel: FloatArray) -> Iterator[IntArray]:
-    """Yield pairs of groups of labels, int32 of shape (k,), that some output may distinguish."""
-    # Of each output the labels of extreme probability, those that are surely so although few rows
-    # were seen of them, and those near to the extremes.
-    present = np.flatnonzero(sizes > 0)
-    within = channel[present]
-    logs = np.log(np.maximum(within, np.maximum(within.max(axis=0) * 1e-6, _IMPOSSIBLE)))
-    unsure = 1.7 / np.sqrt(sizes[present, None] * within + 0.5)
-    high, low = logs.max(axis=0), logs.min(axis=0)
-    surest = (logs - unsure).argmax(axis=0), (logs + unsure).argmin(axis=0)
-    worth = (logs - unsure).max(axis=0) - (logs + unsure).min(axis=0)
-    for z in np.argsort(-worth, kind="stable")[:_MOST_OUTPUTS]:
-        spread, column = high[z] - low[z], logs[:, z]
-        if spread <= _SLACKS[0]:
-            continue
-        top, bottom = column >= high[z] - _SLACKS[0], column <= low[z] + _SLACKS[0]
-        one, other = (np.arange(len(present)) == end[z] for end in surest)
-        pairs = [(one, other), (top, ~top), (~bottom, bottom)]
-        for slack in _SLACKS:
-            likely = column >= high[z] - slack * spread
-            pairs.append((likely, ~likely & (column <= low[z] + slack * spread)))
-        for one, other in pairs:
-            groups = _pair(sizes, present, one, other)
-            if (groups == 0).any() and (groups == 1).any():
-                yield groups
-
-
-def _expected_event(hits: FloatArray, rows: FloatArray, share: float, alpha: float) -> FloatArray:
-    """Return about what the event's bound will be; the first axis is label 0, label 1."""
-    x, y = hits + 0.5, rows - hits + 0.5
-    theta = np.log(x[1]) + np.log(y[0]) - np.log(x[0]) - np.log(y[1])
-    theta = theta + ndtri((1 - share) * alpha) * np.sqrt((1 / x + 1 / y).sum(axis=0))
-    if share == 0:
-        return np.asarray(theta / 2)
-    spread = np.sqrt(y[0] / (x[0] * (x[0] + y[0])))
-    often = np.minimum(x[0] / (x[0] + y[0]) * np.exp(-ndtri(share * alpha) * spread), 1 - 1e-12)
-    return np.asarray(-np.logaddexp(np.log1p(-often) - theta, np.log(often)))
-
-
-def _expected_rates(hits: FloatArray, rows: FloatArray, alpha: float) -> FloatArray:
-    """Return about what the bound from the two rates will be."""
-    x, y = hits + 0.5, rows - hits + 0.5
-    ratio = np.log(x[1] / (x[1] + y[1])) - np.log(x[0] / (x[0] + y[0]))
-    return np.asarray(ratio + ndtri(alpha / 2) * np.sqrt(y / (x * (x + y))).sum(axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -493,8 +238,6 @@ def _symmetric(pilot: CountTable) -> FloatArray | None:
     far = np.sum((pilot - expected) ** 2 / np.maximum(expected, 0.5))
     return symmetric if chi2.sf(far, k * (k - 1) - 1) > 0.05 else None
 
-
-# Groups of rows whose labels come through too often, or too rarely.
 
 CANDIDATES = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)  # from either end
 FIXED = (0.03, 0.1, 0.3)  # shares of rows that are tested whatever the rows say

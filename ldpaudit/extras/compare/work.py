@@ -32,12 +32,12 @@ from ldpaudit.audits.alignment import UNRELATED
 from ldpaudit.audits.interface import HeldOutGuesses
 from ldpaudit.claim import declaration_of
 from ldpaudit.commands.outputs import read_result
-from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.groups import read_slices
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.probabilities import with_canaries, with_public_posterior
+from ldpaudit.datasets.truth import comparable_ids
 from ldpaudit.doors import (
     AuditResult,
     Declaration,

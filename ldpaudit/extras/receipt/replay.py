@@ -10,12 +10,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ldpaudit.datasets.companions import comparable_ids, open_truth
 from ldpaudit.datasets.domains import read_numbers
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.labels import label_forms, positions
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import open_source
+from ldpaudit.datasets.truth import comparable_ids, open_truth
 from ldpaudit.doors import (
     FloatArray,
     InputError,

@@ -26,17 +26,12 @@ from ldpaudit.api.reading import (
 )
 from ldpaudit.arrays import BoolArray
 from ldpaudit.claim import Claim, claim_of_column
-from ldpaudit.datasets.companions import (
-    LabelledRows,
-    UnknownIdError,
-    comparable_ids,
-    named_truth,
-    open_truth,
-)
+from ldpaudit.datasets.companions import LabelledRows
 from ldpaudit.datasets.declaration import Marginals, agreed, claims_differ, claims_of
 from ldpaudit.datasets.formats.locations import unchanged
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.datasets.reading import ReadReport, check_same_index, open_source
+from ldpaudit.datasets.truth import UnknownIdError, comparable_ids, named_truth, open_truth
 from ldpaudit.doors import (
     AuditOptions,
     FeatureTable,

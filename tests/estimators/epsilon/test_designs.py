@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from ldpaudit.error_budget import EVENTS
 from ldpaudit.estimators.epsilon.bounds import event_epsilon, two_sided_epsilon
-from ldpaudit.estimators.epsilon.strongest import best_event
+from ldpaudit.estimators.epsilon.events import best_event
 
 
 @pytest.mark.parametrize("share", EVENTS)

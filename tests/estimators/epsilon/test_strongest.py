@@ -15,13 +15,13 @@ from estimators.worlds import (
 )
 
 from ldpaudit.error_budget import STRONGEST
+from ldpaudit.estimators.epsilon.accuracy import best_plan
 from ldpaudit.estimators.epsilon.bounds import Strongest
+from ldpaudit.estimators.epsilon.events import _groups
 from ldpaudit.estimators.epsilon.strongest import (
     METHODS,
     BoundEvidence,
     RankedRows,
-    _groups,
-    best_plan,
     design_bounds,
     epsilon_evidence,
     presumed_channel,

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ldpaudit.datasets.companions import comparable_ids
 from ldpaudit.datasets.declaration import declared_content
 from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import quoted
+from ldpaudit.datasets.truth import comparable_ids
 from ldpaudit.doors import InputError, refuse
 from ldpaudit.extras.receipt.secrets import packed
 from ldpaudit.extras.release.privatize.columns import PrivateColumns
