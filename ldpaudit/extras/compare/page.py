@@ -18,8 +18,8 @@ from ldpaudit.reports.pages.audit import (
     run_pairs,
     versions_of,
 )
+from ldpaudit.reports.pages.numbers import REFERENCES
 from ldpaudit.reports.pages.page import GLOSSARY, Answer, Banner, Page, Section, render_page
-from ldpaudit.reports.pages.sections import REFERENCES
 from ldpaudit.reports.text import wording
 from ldpaudit.reports.text.quantities import Printer, Quantity, measured_called
 from ldpaudit.result import Score
