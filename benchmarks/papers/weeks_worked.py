@@ -20,14 +20,8 @@ from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.learners import ReleaseRegressor
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise import (
-    DiscreteLaplace,
-    DiscreteStaircase,
-    Exponential,
-    Laplace,
-    prior_budget,
-    private_prior,
-)
+from ldpaudit.mechanisms.noise import DiscreteLaplace, DiscreteStaircase, Exponential, Laplace
+from ldpaudit.mechanisms.prior_budget import prior_budget, private_prior
 from ldpaudit.mechanisms.response import RandomizedResponseTopK
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)

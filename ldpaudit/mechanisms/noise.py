@@ -20,15 +20,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ldpaudit.errors import InputError
+from ldpaudit.mechanisms.block_law import BlockLaw, Int64Array
 from ldpaudit.mechanisms.capabilities import AnyNumber, StepNoise
 from ldpaudit.mechanisms.channel import Channel, step_rows
-from ldpaudit.mechanisms.exact_sampling import Randomness, WeightTable, bit_source
-from ldpaudit.mechanisms.finite import (
-    Family,
-    FiniteMechanism,
-    Made,
-    check_codes,
-)
+from ldpaudit.mechanisms.exact_sampling import Randomness
+from ldpaudit.mechanisms.finite import Family, FiniteMechanism, Made, check_codes
 from ldpaudit.mechanisms.interface import (
     NOISE,
     STEPS,
@@ -55,101 +51,14 @@ from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.mechanisms.rounded import Rounded
 from ldpaudit.release import FloatArray, IntArray, Label
 
-Int64Array = npt.NDArray[np.int64]
-
 FINE_STEPS: Final = 1024
 REMARK: Final = (
     f"Labels are rounded at random, without bias, to {FINE_STEPS:,} steps of their range, and "
     "noise is drawn in steps: its numbers are those of continuous noise to about 1 in 10,000."
 )
-_DEEPEST: Final = 1 << 16
-_REMAINDER_BITS: Final = 16
 _LARGEST_MATRIX: Final = 4096
 _EVERY_WIDTH: Final = 2048
 _BEYOND: Final = 1 << 48
-
-
-@dataclass(frozen=True, eq=False)
-class BlockLaw:
-    """A symmetric law on the integers with P(X = x) ∝ block[|x| mod n] e^{−ε ⌊|x|/n⌋}."""
-
-    block: FloatArray
-    """Float64 array of shape (n,): positive weights of one block."""
-    epsilon: float
-    """The decay from block to block, in nats."""
-
-    @cached_property
-    def _sums(self) -> tuple[FloatArray, float, float]:
-        """The sums of a block's weights from each place on, those of all x ≥ 0, and of all x."""
-        from_here = np.cumsum(self.block[::-1])[::-1]
-        one_sided = float(self.block.sum()) / -math.expm1(-self.epsilon)
-        return from_here, one_sided, 2 * one_sided - float(self.block[0])
-
-    def pmf(self, x: Int64Array) -> FloatArray:
-        """Return P(X = x)."""
-        periods, place = np.divmod(np.abs(x), len(self.block))
-        return np.asarray(self.block[place] * np.exp(-self.epsilon * periods) / self._sums[2])
-
-    def tail(self, x: Int64Array) -> FloatArray:
-        """Return P(X ≥ x) for x ≥ 0."""
-        (periods, place), (from_here, one_sided, total) = np.divmod(x, len(self.block)), self._sums
-        inner = from_here[place] + math.exp(-self.epsilon) * one_sided
-        return np.asarray(inner * np.exp(-self.epsilon * periods) / total)
-
-    def up_to(self, x: Int64Array) -> FloatArray:
-        """Return P(X ≤ x)."""
-        low = self.tail(np.maximum(-x, 0))
-        return np.where(x < 0, low, 1 - self.tail(np.maximum(x + 1, 0)))
-
-    def mean_absolute(self) -> float:
-        """Return E|X|."""
-        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), len(self.block)
-        zero, one, _ = self._moments
-        return 2 * (n * b / fall**2 * zero + one / fall) / self._sums[2]
-
-    def variance(self) -> float:
-        """Return Var X = E[X²]."""
-        b, fall, n = math.exp(-self.epsilon), -math.expm1(-self.epsilon), len(self.block)
-        zero, one, two = self._moments
-        series = n**2 * b * (1 + b) / fall**3 * zero + 2 * n * b / fall**2 * one + two / fall
-        return 2 * series / self._sums[2]
-
-    @cached_property
-    def _moments(self) -> tuple[float, float, float]:
-        place = np.arange(len(self.block), dtype=np.float64)
-        return float(self.block.sum()), float(place @ self.block), float(place**2 @ self.block)
-
-    def draw(self, n: int, rng: Randomness) -> Int64Array:
-        """Draw n integers from integer weights, int64 of shape (n,)."""
-        # One random word gives the sign and the place within the block, another one the block. A
-        # zero with a minus sign is drawn again, since zero has only one sign.
-        source, (places, periods) = bit_source(rng), self._tables
-        drawn, missing = np.empty(n, dtype=np.int64), np.arange(n)
-        while missing.size:
-            one_row = np.zeros(missing.size, dtype=np.int32)
-            signed = places.draw(one_row, source).astype(np.int64)
-            block = periods.draw(one_row, source).astype(np.int64)
-            depth = periods.weights.shape[1] - 1
-            deeper = np.flatnonzero(block == depth)
-            while deeper.size:  # The geometric law has no memory: beyond the table, draw on.
-                more = periods.draw(np.zeros(deeper.size, dtype=np.int32), source)
-                block[deeper] += more
-                deeper = deeper[more == depth]
-            magnitude = block * len(self.block) + (signed >> 1)
-            drawn[missing] = np.where(signed & 1, -magnitude, magnitude)
-            missing = missing[(signed & 1 == 1) & (magnitude == 0)]
-        return drawn
-
-    @cached_property
-    def _tables(self) -> tuple[WeightTable, WeightTable]:
-        """The law of sign and place in a block, and that of the block."""
-        share = np.repeat(self.block / (2 * self.block.sum()), 2)
-        depth = min(math.ceil(_REMAINDER_BITS * math.log(2) / self.epsilon), _DEEPEST)
-        blocks = -math.expm1(-self.epsilon) * np.exp(-self.epsilon * np.arange(depth))
-        blocks = np.append(blocks, math.exp(-self.epsilon * depth))
-        return WeightTable.from_probabilities(share[None]), WeightTable.from_probabilities(
-            blocks[None]
-        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -572,6 +481,7 @@ DiscreteLaplace: Final[RangeFamily] = RangeFamily(
 """y + step · X with P(X = x) ∝ e^{−|x| step/b} and scale b = (high − low)/ε (Ghosh et al. 2009;
 Ghazi et al. 2023, Definition 22): ``DiscreteLaplace(LabelRange(0, 10, 1), epsilon, clipped)``."""
 
+
 DiscreteStaircase: Final[RangeFamily] = RangeFamily(
     numeric_traits("discrete-staircase", "discrete staircase noise", STEPS, "range"),
     kind=GridNoise,
@@ -595,6 +505,7 @@ DiscreteStaircase: Final[RangeFamily] = RangeFamily(
 n = (high − low)/step. The default ``width`` r has the least variance at this ε; 1 ≤ r ≤ n. Geng and
 Viswanath (2014); Ghazi et al. (2023), Definition 24, with b = e^{−ε}."""
 
+
 Laplace: Final[RangeFamily] = RangeFamily(
     numeric_traits("laplace", "Laplace noise", NOISE, "range"),
     kind=RangeNoise,
@@ -608,6 +519,7 @@ Laplace: Final[RangeFamily] = RangeFamily(
 """y + X with X of density e^{−|x|/b}/(2b), in 1,024 steps, and scale b = (high − low)/ε (Dwork et
 al. 2006; Ghazi et al. 2023, Definition 23, clipping in appendix F):
 ``Laplace(LabelRange(0, 10), epsilon, clipped)``."""
+
 
 Staircase: Final[RangeFamily] = RangeFamily(
     numeric_traits("staircase", "staircase noise", NOISE, "range"),
@@ -628,6 +540,7 @@ Staircase: Final[RangeFamily] = RangeFamily(
 
 The default ``gamma``, the width of the highest step, has the least variance at this ε. Geng and
 Viswanath (2014); Ghazi et al. (2023), Definition 25."""
+
 
 Exponential: Final[RangeFamily] = RangeFamily(
     numeric_traits(
@@ -656,49 +569,3 @@ Exponential: Final[RangeFamily] = RangeFamily(
 )
 """The exponential mechanism: on the labels' grid where they have a step, else anywhere in their
 range, as Laplace noise restricted to it. See :class:`GridExponential` for its exact ε."""
-
-
-def prior_budget(epsilon: float, k: int, n: int) -> float:
-    """Return ε₁ = √(k/n) in nats for the prior of k labels on n rows; the labels get ε − ε₁."""
-    # Ghazi et al. (2023), Theorem 7 and the remark after it.
-    first = math.sqrt(k / n) if n > 0 else math.inf
-    if not first < check_epsilon(epsilon):
-        raise InputError(
-            f"A private prior of {k:,} labels on {n:,} rows spends epsilon = {first:.4g}, which "
-            f"leaves nothing of {epsilon:.4g}; give a public prior, a larger epsilon or fewer "
-            "labels."
-        )
-    return first
-
-
-def check_prior_budget(epsilon: float, k: int, n: int) -> None:
-    """Refuse an ε₁ in nats with which the prior of k labels on n rows would be noise alone."""
-    # The noise moves each count by about 2/ε₁; that of k counts must not add up to more than n
-    # rows.
-    least = 2 * k / max(n, 1)
-    if check_epsilon(epsilon) < least:
-        digits = 2 - math.floor(math.log10(least))
-        enough = math.ceil(least * 10**digits) / 10**digits
-        raise InputError(
-            f"A private prior at epsilon = {epsilon:.4g} would be noise alone: {k} "
-            f"label{'s' * (k > 1)} on {n} rows need at least {enough:.3g}; spend more, or give a "
-            "public prior."
-        )
-
-
-def private_prior(
-    counts: Sequence[int] | npt.NDArray[np.integer], epsilon: float, rng: Randomness = None
-) -> FloatArray:
-    """Estimate the prior from label counts with ε-DP, for the mechanisms that need a prior."""
-    # Counts with discrete Laplace noise of scale 2/ε₁, clipped at 0 and scaled to sum to 1, are
-    # ε₁-DP when one person's label changes (two counts change by one). The mechanism that follows
-    # gets ε − ε₁.
-    # Ghazi et al. (2023) and Badanidiyuru et al. (2023), Algorithm 4.
-    histogram = np.asarray(counts)
-    if histogram.ndim != 1 or histogram.dtype.kind not in "iu" or (histogram < 0).any():
-        raise InputError("The label counts must be a list of integers that are not negative.")
-    # P(X = x) ∝ e^{−|x|ε/2}.
-    law = BlockLaw(np.ones(1), check_epsilon(epsilon) / 2)
-    clipped = np.maximum(histogram + law.draw(len(histogram), rng), 0).astype(np.float64)
-    total, k = float(clipped.sum()), len(histogram)
-    return clipped / total if total > 0 else np.full(k, 1 / k)

@@ -40,13 +40,8 @@ from ldpaudit.mechanisms.exact_sampling import TOTAL
 from ldpaudit.mechanisms.finite import codes_of
 from ldpaudit.mechanisms.joint import IndependentColumns
 from ldpaudit.mechanisms.label_range import LabelRange, between, loss, nearest, plain_numbers
-from ldpaudit.mechanisms.noise import (
-    DiscreteLaplace,
-    Exponential,
-    Laplace,
-    check_prior_budget,
-    prior_budget,
-)
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Exponential, Laplace
+from ldpaudit.mechanisms.prior_budget import check_prior_budget, prior_budget
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.mechanisms.view import numeric_view, point_channel

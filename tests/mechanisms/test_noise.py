@@ -16,8 +16,8 @@ from ldpaudit.mechanisms.noise import (
     Laplace,
     Staircase,
     optimal_gamma,
-    private_prior,
 )
+from ldpaudit.mechanisms.prior_budget import private_prior
 
 EPSILONS = st.floats(0.1, 8)
 ALPHAS = (0.3, 0.5, 0.9, 1, 1.1, 2, 5, 32)

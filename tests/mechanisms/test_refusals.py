@@ -26,11 +26,9 @@ from ldpaudit.mechanisms.noise import (
     Exponential,
     Laplace,
     Staircase,
-    check_prior_budget,
-    prior_budget,
-    private_prior,
 )
 from ldpaudit.mechanisms.parameters import check_classes
+from ldpaudit.mechanisms.prior_budget import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.registry import from_declaration
 from ldpaudit.mechanisms.response import conditional_rdp_floor
 from ldpaudit.mechanisms.rounded import RoundedLabels, with_rounding

@@ -10,7 +10,7 @@ from ldpaudit.doors import InputError, family
 from ldpaudit.extras.receipt.drawing import Column, NotDrawnError, classes_of, true_codes
 from ldpaudit.mechanisms import MechanismOptions
 from ldpaudit.mechanisms.keyed import NoiseKey
-from ldpaudit.mechanisms.noise import private_prior
+from ldpaudit.mechanisms.prior_budget import private_prior
 from ldpaudit.receipt.commitment import PrivatePrior
 from ldpaudit.release import ColumnsDeclaration
 

@@ -48,8 +48,8 @@ from ldpaudit.mechanisms.analysis import (
 )
 from ldpaudit.mechanisms.interface import Problem, Proposal
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise import check_prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_prior
+from ldpaudit.mechanisms.prior_budget import check_prior_budget, private_prior
 from ldpaudit.mechanisms.registry import candidates
 from ldpaudit.mechanisms.response import ExplicitChannel
 from ldpaudit.options import AS_FOUND, FileOptions

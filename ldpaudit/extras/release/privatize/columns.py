@@ -43,8 +43,8 @@ from ldpaudit.mechanisms import MechanismOptions, traits_of
 from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_family
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.parameters import check_list, check_numeric_classes
+from ldpaudit.mechanisms.prior_budget import check_prior_budget, prior_budget, private_prior
 from ldpaudit.mechanisms.rounded import with_rounding
 from ldpaudit.mechanisms.rounding import Rounding
 from ldpaudit.receipt.commitment import LabelSeal
