@@ -43,7 +43,7 @@ def with_spelling(
     surveyed = {one.name: one for one in surveys}
     marks, sources = list[Float32Array](), list[tuple[int, str]]()
     quoted = table.quoted_cells()
-    for name, cells in _first_cells(table, list(asked)):
+    for name, cells in first_cells(table, list(asked)):
         typed = bool(surveyed[name].reading.kind) or not is_any(kinds[name], *TEXTS)
         ways = ways_of_writing(cells) if typed else ()
         marks_of = [*ways, *marks_of_missing(cells)]
@@ -65,7 +65,7 @@ def with_spelling(
     )
 
 
-def _first_cells(table: TableSource, names: list[str]) -> Iterator[tuple[str, pa.ChunkedArray]]:
+def first_cells(table: TableSource, names: list[str]) -> Iterator[tuple[str, pa.ChunkedArray]]:
     """Yield the first cells of columns as they are written."""
     batches, rows = list[pa.RecordBatch](), 0
     for batch in table.written(names):

@@ -48,6 +48,15 @@ class PossibleNumbers:
             known &= off <= np.minimum(_ROUNDING * self.step + spread, self.step / 4)
         return np.asarray(known)
 
+    def places(self, numbers: FloatArray) -> npt.NDArray[np.int64] | None:
+        """Return which possible number each is, int64 (n,); None where all of a range are."""
+        if self.values is not None:
+            middles = (self.values[1:] + self.values[:-1]) / 2
+            return np.searchsorted(middles, numbers, side="right").astype(np.int64)
+        if self.step is None:
+            return None
+        return np.rint((numbers - self.origin) / self.step).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class NumericCoding:

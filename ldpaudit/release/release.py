@@ -158,6 +158,8 @@ class Release:
         Its columns that are no features because the user left them out.
     unread : int
         Other tables (sheets) in its file.
+    otherwise_written : int
+        Rows whose released label is written otherwise than in most rows with that label.
     sketch : Sketch or None
         How the features were projected, where they are sparse.
     strata : Strata or None
@@ -198,6 +200,7 @@ class Release:
     keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     unread: int = 0
+    otherwise_written: int = 0
     places: IndexArray | None = None
     sketch: Sketch | None = None
     strata: Strata | None = None

@@ -13,11 +13,13 @@ from ldpaudit.estimators.row_noise import RowNoise
 from ldpaudit.estimators.whiteness import is_in_an_order
 from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.foreign import checked_reports
-from ldpaudit.release import FloatArray, IndexArray, IntArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
 
 _QUANTILES: Final = 64
 # Labels on whose side noise may have put a row.
 MOST_SIDES: Final = 4
+# Chances in one such step count as the same.
+_STEP_OF_CHANCES: Final = 0.02
 # Pairs of labels whose support in reports is looked at.
 _MOST_PAIRS: Final = 2
 
@@ -41,12 +43,38 @@ def views(context: AuditContext) -> list[View]:
     release, truth = context.release, context.truth
     known, seen = truth.astype(np.int64), release.released.astype(np.int64)
     if release.numeric is not None and release.numeric.truth is not None:
-        numbers, released = release.numeric.truth, release.numeric.released
-        raised = (released > numbers).astype(np.float64)
-        strata, by = _strata(numbers), _strata(released)
-        by_released = RowNoise(raised, by)
-        return [View(RowNoise(raised, strata), by_released, by_released)]
+        return [*_of_numbers(context, release.numeric.truth, release.numeric.released)]
     return [*_of_labels(context, known, seen), *_of_reports(context, known, seen)]
+
+
+def _of_numbers(context: AuditContext, numbers: FloatArray, released: FloatArray) -> Iterator[View]:
+    """Yield what noise did to numbers: raised each, and left it near, as half of them are."""
+    strata, by = _strata(numbers), _strata(released)
+    raised = (released > numbers).astype(np.float64)
+    by_released = RowNoise(raised, by)
+    yield View(RowNoise(raised, strata), by_released, by_released)
+    channel = aligned_channel(context)
+    if channel is None:
+        return
+    likeliest = _likeliest(channel.matrix)
+    codes = context.truth
+    near = likeliest[codes, context.release.released].astype(np.float64)
+    # Labels of one stratum have nearly the same chance.
+    chances = np.rint((channel.matrix * likeliest).sum(axis=1) / _STEP_OF_CHANCES)[codes]
+    pairs = np.column_stack([strata, chances.astype(np.int64)])
+    fine = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
+    by_released = RowNoise(near, by)
+    yield View(RowNoise(near, fine.astype(np.int64)), by_released, by_released)
+
+
+def _likeliest(matrix: FloatArray) -> BoolArray:
+    """Return the likeliest outputs of each label that have half of its chance, bool (k, m)."""
+    order = np.argsort(-matrix, axis=1, kind="stable")
+    ranked = np.take_along_axis(matrix, order, axis=1)
+    before = np.cumsum(ranked, axis=1) - ranked
+    found = np.zeros(matrix.shape, dtype=np.bool_)
+    np.put_along_axis(found, order, before < 0.5, axis=1)
+    return found
 
 
 def _of_reports(context: AuditContext, known: IndexArray, seen: IndexArray) -> Iterator[View]:

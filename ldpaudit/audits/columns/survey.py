@@ -11,6 +11,7 @@ from ldpaudit.result.stated import (
     DATES,
     IDENTIFIERS,
     INDICES,
+    OTHERWISE_WRITTEN,
     TEXTS,
     TRUTH_INSIDE,
     UNREAD,
@@ -48,6 +49,10 @@ def surveyed(release: Release) -> Iterator[Part]:
         method = "cells that are neither numbers (or dates) nor a known mark of a missing value"
         title = "Columns with cells that were not read as they stand"
         yield Estimate.exact(UNREAD, title, len(doubtful), method=method)
+    if release.otherwise_written:
+        method = "cells of the released column that mean the same; the first 200,000 rows"
+        title = "Rows whose label is written otherwise than in most rows with that label"
+        yield Estimate.exact(OTHERWISE_WRITTEN, title, release.otherwise_written, method=method)
     if release.holds_truth:
         method = "the true labels were read from the release itself (--truth-column)"
         title = "Columns of true labels in the release"

@@ -19,7 +19,7 @@ from ldpaudit.judging.checks.noise import (
     rare_classes,
     undetected_excess,
 )
-from ldpaudit.judging.checks.reading import cells_read, min_rows, replay, truth_fits
+from ldpaudit.judging.checks.reading import cells_read, labels_written, min_rows, replay, truth_fits
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel
@@ -135,6 +135,9 @@ CHECKS: Final[Mapping[str, Row]] = {
     ),
     "cells-read": Row(
         "Was every cell of the columns read as what it is?", cells_read, level="warn", no_test=True
+    ),
+    "labels-written": Row(
+        "Is every released label written in one way?", labels_written, level="error", no_test=True
     ),
     "truth-fits": Row(
         "Do the true labels belong to the released rows?", truth_fits, level="error", no_test=True

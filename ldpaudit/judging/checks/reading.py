@@ -6,7 +6,7 @@ from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.result import Verdict
 from ldpaudit.result.numbers import number, rows
-from ldpaudit.result.stated import UNREAD
+from ldpaudit.result.stated import OTHERWISE_WRITTEN, UNREAD
 
 
 def cells_read(case: Case, _: Any) -> Draft | None:
@@ -19,6 +19,19 @@ def cells_read(case: Case, _: Any) -> Draft | None:
         f"{columns} numbers or dates but for cells of another kind, which hide what they reveal"
     )
     return drafted(Answer("fail", unread.value, reason), (UNREAD,))
+
+
+def labels_written(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where each label is written in one way; no policy switches it off."""
+    found = case.evidence.estimates.get(OTHERWISE_WRITTEN)
+    if found is None:
+        return None
+    write = "row writes its" if found.value == 1 else "rows write their"
+    reason = (
+        f"{rows(found.value)} {write} label otherwise than most rows that have it (in the last "
+        "digits, or in quotes), which may tell true labels and is looked at by no audit"
+    )
+    return drafted(Answer("inconclusive", found.value, reason), (OTHERWISE_WRITTEN,), no_test=True)
 
 
 def truth_fits(case: Case, _: Any) -> Draft | None:

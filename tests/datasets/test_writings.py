@@ -1,0 +1,75 @@
+"""Whether each released label is written in one way."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import ldpaudit
+from ldpaudit.doors import Declaration, read_release
+from ldpaudit.mechanisms.view import DeclaredCoding
+
+N = 600
+GRID = {"low": 0.0, "high": 10.0, "step": 1.0, "epsilon": 1.0}
+LAPLACE = Declaration("laplace", {"low": 0.0, "high": 10.0, "epsilon": 1.0}, "test")
+DISCRETE = Declaration("discrete-laplace", GRID, "test")
+CHECK = "labels-written"
+
+
+def numbers() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 11, N)
+    return truth, truth + rng.integers(-30, 31, N).astype(float)
+
+
+def counted(released: np.ndarray, claim: Declaration = DISCRETE) -> int:
+    table = pd.DataFrame({"x": np.arange(N) % 7, "label": released})
+    read = read_release(table, declaration=claim, coding=DeclaredCoding)
+    return read.release.otherwise_written
+
+
+@pytest.mark.parametrize("claim", [DISCRETE, LAPLACE])
+def test_numbers_of_one_output_have_the_same_digits(claim):
+    truth, released = numbers()
+    assert counted(released, claim) == 0
+    assert counted(released.astype(np.float32).astype(float), claim) == 0
+    # y + (output - y) is the output but for rounding, which depends on y.
+    assert counted(truth * 1.1 + (released - truth * 1.1), claim) > 5
+    assert counted(np.where(truth > 5, released + 0.0, -0.0 + released), claim) == 0
+
+
+def test_digits_within_the_precision_that_is_read():
+    truth, released = numbers()
+    assert counted(released + 1e-9 * truth) > N / 2
+    rare = released.copy()
+    rare[4] += 1e-9
+    assert counted(rare) == 1
+    signs = np.where(released == 0, np.where(truth > 3, 0.0, -0.0), released)
+    assert 0 < counted(signs) < (released == 0).sum()
+
+
+def test_continuous_noise_is_written_as_it_comes():
+    rng = np.random.default_rng(4)
+    truth = rng.integers(0, 11, N)
+    assert counted(truth + rng.laplace(0, 10, N), LAPLACE) == 0
+
+
+@pytest.mark.parametrize("way", ["quotes", "none"])
+def test_labels_of_a_text_file(way, tmp_path):
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 2, N)
+    released = np.where(rng.random(N) < 0.73, truth, 1 - truth)
+    kept = released == truth
+    mark = '"' if way == "quotes" else ""
+    cells = [f"{mark}{z}{mark}" if k else str(z) for z, k in zip(released, kept, strict=True)]
+    lines = [f"{x},{cell}\n" for x, cell in zip(rng.integers(0, 9, N), cells, strict=True)]
+    release = tmp_path / "r.csv"
+    release.write_text("x,label\n" + "".join(lines))
+    true = pd.DataFrame({"label": truth})
+    result = ldpaudit.audit(release, true, mechanism="rr", epsilon=1.0, only="mechanism")
+    checks = {check.id: check for check in result.checks}
+    assert (CHECK in checks) == (way == "quotes")
+    if way == "quotes":
+        assert checks[CHECK].verdict == "inconclusive"
+        assert result.decision == "not yet"
+        assert "Write every label in one way" in result.next_steps[0]
+        assert f"{round(checks[CHECK].observed):,} rows write their label" in result.sentence
