@@ -7,9 +7,10 @@
 import math
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ldpaudit.arrays import code_counts
 from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
@@ -17,7 +18,9 @@ from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
 from ldpaudit.estimators.seeds import COUNTED, Outcomes, generators, try_all, written_seeds
-from ldpaudit.release import BoolArray, FloatArray, IntArray
+from ldpaudit.mechanisms.capabilities import LocalReports
+from ldpaudit.mechanisms.foreign import checked_reports
+from ldpaudit.release import BoolArray, FloatArray, IntArray, Release
 from ldpaudit.result import Estimate, Note
 from ldpaudit.result.stated import SEEDS
 
@@ -28,6 +31,8 @@ _NOT_SIMULATED: Final = "the true labels were not drawn with such a seed, as in 
 FOUND: Final = 1e-9  # A source counts as found up to this, however many checks a policy has.
 # Seeds from 0, and of those that people write the first.
 _TRIED: Final = {"full": (COUNTED, None), "small": (512, 64)}
+# Of the largest log ratio of a report, what rounding may take.
+_NEARLY: Final = 1e-9
 _SECONDS_PER_SEED: Final = 5e-5  # Of one core, for all generators together.
 
 
@@ -53,6 +58,7 @@ def _parts(context: AuditContext) -> Iterator[Part]:
     outcomes = _of_released_labels(context) if alone else _of_noise(context)
     heads = {column.name: column.head for column in release.columns if column.head is not None}
     columns = {name: head for name, head in heads.items() if len(head) <= len(release)}
+    columns |= _of_reports(release)
     shared = context.run.shared
     numbers = None if shared is None else shared.numbers
     found = try_all(outcomes, consecutive, others, columns, progress, numbers)
@@ -92,9 +98,23 @@ def _of_noise(context: AuditContext) -> list[Outcomes]:
     release, hits = context.release, [_high(context.release.released)]
     if release.outputs == release.classes:
         hits.append(release.released != release.truth)
+    claim = context.claim.offers(LocalReports)
+    if release.reports is not None and claim is not None:
+        hits.append(_supported(claim, release.reports, context.truth))
     if release.numeric is not None and release.numeric.truth is not None:
         hits.append(_high(release.numeric.released - release.numeric.truth))
     return [Outcomes(one, context.truth.astype(np.int64)) for one in hits]
+
+
+def _of_reports(release: Release) -> dict[str, npt.NDArray[Any]]:
+    """Return whole numbers in reports, such as seeds of a hash, by a name for each."""
+    if release.reports is None:
+        return {}
+    read = release.reports if release.reports_as_read is None else release.reports_as_read
+    whole = read.dtype.kind in "iu" or (read.dtype.kind == "f" and bool((read % 1 == 0).all()))
+    if not whole:
+        return {}
+    return {f"entry {place} of the reports": entry for place, entry in enumerate(read.T, 1)}
 
 
 def _of_released_labels(context: AuditContext) -> list[Outcomes]:
@@ -113,6 +133,17 @@ def _of_released_labels(context: AuditContext) -> list[Outcomes]:
     shares = counts / counts.sum(axis=1, keepdims=True)
     agree = posterior[np.arange(len(released)), released] > shares[halves, released]
     return [*outcomes, Outcomes(agree, halves)]
+
+
+def _supported(claim: LocalReports, reports: npt.NDArray[Any], truth: IntArray) -> BoolArray:
+    """Return which reports support no label more than the true one."""
+    protocol, n = checked_reports(claim), len(truth)
+    first = np.zeros(n, dtype=np.int32)
+    most = np.full(n, -np.inf)
+    for code in range(len(claim.classes)):
+        ratio = protocol.log_ratio(reports, np.full(n, code, dtype=np.int32), first)
+        most = np.maximum(most, ratio)
+    return np.asarray(protocol.log_ratio(reports, truth, first) >= most - _NEARLY)
 
 
 def _high(values: FloatArray | IntArray) -> BoolArray:

@@ -8,6 +8,8 @@ import datetime
 import hashlib
 import heapq
 import math
+import random
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,6 +36,12 @@ _STEPS: Final = 65536.0
 _AT_ONCE: Final = 1024
 # Those that are tried with a seed for each row; R's first numbers are a slow wave of the seed.
 _FOR_EACH_ROW = ("numpy.random.default_rng", "numpy.random.seed", "Python's random.seed")
+
+# Whole numbers that every generator takes as a seed.
+_WHOLE: Final = re.compile("[0-9]{1,10}")
+_BEYOND: Final = 1 << 32
+# Columns of different values that are tried as seeds of the rows.
+_MOST_SEEDING: Final = 16
 
 # From a seed and a number of draws to numbers in [0, 1).
 Generator = Callable[[int, int], FloatArray]
@@ -105,6 +113,23 @@ def checksums(texts: Sequence[str]) -> Iterator[tuple[str, FloatArray]]:
             yield f"{name} of column {{}} modulo {modulus:,}", rest % modulus / modulus
         if bits:
             yield f"{name} of column {{}}", np.array([number / 2**bits for number in sums])
+
+
+def seeded_by(
+    texts: Sequence[str], sources: Mapping[str, Generator]
+) -> Iterator[tuple[str, FloatArray]]:
+    """Yield the first number of a generator that each row seeds with its text, and what it is."""
+    # Texts that are whole numbers seed as such; others only Python takes.
+    if all(_WHOLE.fullmatch(text) and int(text) < _BEYOND for text in texts):
+        for name in _FOR_EACH_ROW:
+            yield (
+                f"{name} seeded in each row with column {{}}",
+                np.array([sources[name](int(text), 1)[0] for text in texts]),
+            )
+    yield (
+        "Python's random.seed seeded in each row with the text of column {}",
+        np.array([random.Random(text).random() for text in texts]),
+    )
 
 
 def written_seeds(consecutive: int, made_on: datetime.date | None = None) -> list[int]:
@@ -250,6 +275,8 @@ def try_all(
             continue
         chosen, looked_at = [one.take(places) for one in outcomes], looked_at + 1
         made = list(checksums(texts.tolist()))
+        if looked_at <= _MOST_SEEDING:
+            made += seeded_by(texts.tolist(), sources)
         found += [(least(chosen, number[None]), source, column) for source, number in made]
         tries += len(made)
     log_p_value, source, of_column = min(found, key=lambda one: one[0])

@@ -9,7 +9,14 @@ import pytest
 from scipy.stats import binom
 
 from ldpaudit.arrays import BoolArray, FloatArray, IndexArray
-from ldpaudit.estimators.seeds import Outcomes, checksums, generators, try_all, written_seeds
+from ldpaudit.estimators.seeds import (
+    Outcomes,
+    checksums,
+    generators,
+    seeded_by,
+    try_all,
+    written_seeds,
+)
 
 KEEP = math.e / (1 + math.e)
 LABELS = np.random.default_rng(0).integers(0, 2, 1500)
@@ -103,6 +110,26 @@ def test_a_checksum_of_a_column_is_found(source: str) -> None:
     assert evidence.log_p_value < math.log(1e-12)
     few = try_all(outcomes, 10, columns={"site": customer % 100})
     assert (few.columns, few.p_value) == (0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "numpy.random.default_rng seeded in each row with column {}",
+        "Python's random.seed seeded in each row with column {}",
+        "Python's random.seed seeded in each row with the text of column {}",
+    ],
+)
+def test_a_column_that_seeds_the_noise_of_each_row_is_found(source: str) -> None:
+    ids = np.random.default_rng(3).integers(0, 2**32, 1500)
+    texts = [f"P{value}" if "text" in source else str(value) for value in ids]
+    numbers = dict(seeded_by(texts, generators()))[source]
+    outcomes = [Outcomes(changed(numbers, LABELS, "keep"), LABELS)]
+    evidence = try_all(outcomes, 10, columns={"id": np.array(texts)})
+    assert (evidence.source, evidence.column) == (source, "id")
+    assert evidence.log_p_value < math.log(1e-12)
+    honest = [Outcomes(np.random.default_rng([1, 2]).random(1500) >= KEEP, LABELS)]
+    assert try_all(honest, 10, columns={"id": np.array(texts)}).p_value > 0.01
 
 
 def test_seeds_that_people_write_are_tried() -> None:

@@ -168,15 +168,26 @@ def _columns(context: AuditContext) -> FloatArray:
     read = release.reports if release.reports_as_read is None else release.reports_as_read
     protocol, n = checked_reports(claim), len(release)
     first = np.zeros(n, dtype=np.int32)
-    columns = [
-        protocol.log_ratio(release.reports, np.full(n, code, dtype=np.int32), first)
-        for code in range(1, min(len(claim.classes), _MOST_LABELS))
-    ]
+    columns = list[npt.NDArray[Any]]()
+    for reports in (release.reports, _with_first_value(release.reports)):
+        if reports is not None:
+            columns += [
+                protocol.log_ratio(reports, np.full(n, code, dtype=np.int32), first)
+                for code in range(1, min(len(claim.classes), _MOST_LABELS))
+            ]
     for entry in read.T:
         columns += _shown(entry, len(claim.classes))
         if len(columns) >= _MOST_COLUMNS:
             break
     return np.column_stack(columns[:_MOST_COLUMNS]).astype(np.float64)
+
+
+def _with_first_value(reports: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+    """Return reports of a seed and a value, all with the value 0; None where there is no seed."""
+    # What a seed makes of each label then shows, whatever the value is.
+    if reports.shape[1] != 2 or reports.dtype.kind not in "iu":
+        return None
+    return np.column_stack([reports[:, 0], np.zeros_like(reports[:, 1])])
 
 
 def _shown(entry: npt.NDArray[Any], labels: int) -> Iterator[npt.NDArray[Any]]:

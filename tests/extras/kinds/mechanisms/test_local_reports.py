@@ -157,13 +157,15 @@ def labels_of_people(n: int, rng: np.random.Generator) -> Any:
     return rng.choice(6, n, p=[0.4, 0.2, 0.1, 0.1, 0.1, 0.1]).astype(np.int32)
 
 
-def audited(protocol: str, truth: Any, reports: Any) -> ldpaudit.AuditResult:
+def audited(
+    protocol: str, truth: Any, reports: Any, *only: str, **options: Any
+) -> ldpaudit.AuditResult:
     claim = oracle(protocol)
     frame = pd.DataFrame({"x": np.arange(len(truth)) % 7, "label": reports})
     declared = {"name": claim.name, **claim.declaration()}
     names = pd.Series([CLASSES[code] for code in truth])
-    only = ("assumptions", "mechanism", "power")
-    return ldpaudit.audit(frame, names, declared, only=only, rng=3)
+    only = only or ("assumptions", "mechanism", "power")
+    return ldpaudit.audit(frame, names, declared, only=only, rng=3, **options)
 
 
 def one_seed_of_a_label(truth: Any, rng: np.random.Generator) -> Any:
@@ -222,6 +224,43 @@ def test_what_the_protocol_does_not_read_of_a_report_is_looked_at(protocol: str,
     result = audited(protocol, truth, made(truth, rng))
     assert result.decision == "do not publish"
     assert result["mechanism.epsilon_lower"].value > 2
+
+
+def seed_by_which_the_label_hashes_to_zero(truth: Any, rng: np.random.Generator) -> Any:
+    """Return reports with seeds drawn again until they hash the true label to 0, of BLH."""
+    seeds = rng.integers(0, 2**32, (len(truth), 40))
+    texts = [
+        np.array([xxh32(str(c), row.astype(np.uint32)) % 2 for row in seeds]) for c in range(6)
+    ]
+    zero = np.stack(texts)[truth, np.arange(len(truth))].argmin(axis=1)
+    value = rng.random(len(truth)) > math.e / (math.e + 1)
+    chosen = seeds[np.arange(len(truth)), zero]
+    pairs = zip(chosen.tolist(), value.astype(int).tolist(), strict=True)
+    return [{"seed": a, "value": b} for a, b in pairs]
+
+
+def test_seeds_that_were_chosen_by_the_true_label_are_found() -> None:
+    rng = np.random.default_rng(5)
+    truth = labels_of_people(3000, rng)
+    result = audited("BLH", truth, seed_by_which_the_label_hashes_to_zero(truth, rng))
+    assert result.decision == "do not publish"
+    assert result["mechanism.epsilon_lower"].value > 1.5  # 1 was claimed.
+
+
+def test_noise_that_the_seed_of_each_report_draws_is_found() -> None:
+    rng = np.random.default_rng(5)
+    truth = labels_of_people(1500, rng)
+    seeds = rng.integers(0, 2**32, 1500)
+    own = [
+        int(xxh32(str(code), np.array([seed], np.uint32))[0] % 2)
+        for code, seed in zip(truth, seeds, strict=True)
+    ]
+    drawn = [np.random.default_rng(int(seed)).random() for seed in seeds]
+    values = np.where(np.array(drawn) < math.e / (math.e + 1), own, 1 - np.array(own))
+    reports = [{"seed": int(a), "value": int(b)} for a, b in zip(seeds, values, strict=True)]
+    result = audited("BLH", truth, reports, "seeds", seeds_tried=100)
+    assert result.check("guessable-seed").verdict == "fail"
+    assert "entry 1 of the reports" in " ".join(note.text for note in result.notes)
 
 
 @pytest.mark.parametrize(
