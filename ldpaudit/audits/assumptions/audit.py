@@ -9,7 +9,7 @@ from ldpaudit.audits.assumptions.alone import agreement_along_the_file
 from ldpaudit.audits.assumptions.causes import causes
 from ldpaudit.audits.assumptions.changed import changed_rows, foreseen_labels
 from ldpaudit.audits.assumptions.doubts import doubt
-from ldpaudit.audits.assumptions.noise import WhiteNoise
+from ldpaudit.audits.assumptions.noise import WhiteNoise, white_noise
 from ldpaudit.audits.assumptions.places import MOST_GROUPED, SEGMENT
 from ldpaudit.audits.assumptions.rows import (
     Persons,
@@ -42,11 +42,14 @@ _MOST_DESCRIBED = 3
 
 def _unavailable(context: AuditContext) -> str | None:
     words = "the claimed mechanism uses features, or releases several rows as one"
-    return None if tested(one_channel(context)) else words
+    return None if tested(one_channel(context)) or _by_stratum(context) else words
 
 
 def _parts(context: AuditContext) -> Iterator[Part]:
     context = one_channel(context)
+    if _by_stratum(context):
+        yield from _across_strata(context)
+        return
     if context.release.truth is not None:
         yield from _white(context)
     yield from _afterwards(context)
@@ -71,6 +74,29 @@ def _p_value(context: AuditContext, name: str, title: str, value: float, method:
         method=method,
         reference=_BETS,
     )
+
+
+def _by_stratum(context: AuditContext) -> bool:
+    """Return whether strata have channels of their own, and noise can be compared across them."""
+    release = context.release
+    return bool(context.claim.by_stratum) and release.truth is not None is not release.strata
+
+
+def _across_strata(context: AuditContext) -> Iterator[Part]:
+    """Yield whether noise is white in all rows, given the stratum and the true label of each."""
+    # Each stratum answers for its own rows, and no stratum sees noise that serves another, too.
+    found = white_noise(context)
+    yield _p_value(
+        context,
+        stated.SHARED_NOISE_TEST,
+        "Each row's noise is its own, in whatever stratum (p-value)",
+        found.p_value(),
+        "p-value: bets that what noise did to a row, given its stratum, follows from what it did "
+        "to other rows of any stratum; Bonferroni over all tests" + _sampled(context),
+    )
+    described = dict.fromkeys(found_words(context, one) for one in found.clear(known=True))
+    for text in list(described)[:_MOST_DESCRIBED]:
+        yield Note.warning("assumptions", text)
 
 
 def _white(context: AuditContext) -> Iterator[Part]:

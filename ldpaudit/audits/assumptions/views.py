@@ -13,7 +13,7 @@ from ldpaudit.estimators.row_noise import RowNoise
 from ldpaudit.estimators.whiteness import is_in_an_order
 from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.foreign import checked_reports
-from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray
+from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Release
 
 _QUANTILES: Final = 64
 # Labels on whose side noise may have put a row.
@@ -42,9 +42,19 @@ def views(context: AuditContext) -> list[View]:
     """Return what noise did to each label: changed it, and put it on one side of all labels."""
     release, truth = context.release, context.truth
     known, seen = truth.astype(np.int64), release.released.astype(np.int64)
+    if release.strata is not None and context.claim.by_stratum:
+        return _of_strata(truth, release, release.strata.codes.astype(np.int64))
     if release.numeric is not None and release.numeric.truth is not None:
         return [*_of_numbers(context, release.numeric.truth, release.numeric.released)]
     return [*_of_labels(context, known, seen), *_of_reports(context, known, seen)]
+
+
+def _of_strata(truth: IntArray, release: Release, strata: IndexArray) -> list[View]:
+    """Return whether noise changed each label; each stratum has a channel of its own."""
+    changed = (release.released != truth).astype(np.float64)
+    known = truth + strata * len(release.classes)
+    by_released = RowNoise(changed, release.released + strata * len(release.outputs))
+    return [View(RowNoise(changed, known), by_released, by_released)]
 
 
 def _of_numbers(context: AuditContext, numbers: FloatArray, released: FloatArray) -> Iterator[View]:
