@@ -14,6 +14,7 @@ import numpy as np
 from ldpaudit.errors import InputError
 from ldpaudit.mechanisms.capabilities import AnyNumber, BagSums, LocalReports
 from ldpaudit.mechanisms.channel import Channel, ChannelFamily
+from ldpaudit.mechanisms.exact_sampling import LARGEST_EPSILON
 from ldpaudit.mechanisms.foreign import CheckedReports, checked_reports
 from ldpaudit.mechanisms.interface import Mechanism, NumericMechanism, Traits
 from ldpaudit.mechanisms.label_range import between, nearest, plain_numbers
@@ -104,6 +105,10 @@ def group_channel(claim: Mechanism, view: NumericView, truth: FloatArray) -> Cha
     return _named(rows / rows.sum(axis=1, keepdims=True), view)
 
 
+# What a mechanism may take as its ε at most: the first that it takes is tried.
+_LARGEST: Final = (EPSILON[1], LARGEST_EPSILON, 28.0, 20.0)
+
+
 def view_family(
     claim: Mechanism, view: NumericView, truth: FloatArray | None
 ) -> ChannelFamily | None:
@@ -121,8 +126,16 @@ def view_family(
         labels = np.sort(truth)[np.linspace(0, len(truth) - 1, _BLOCK).astype(np.int64)]
 
     def at(epsilon: float) -> NumericMechanism:
-        worse = {**stated, "epsilon": min(epsilon, EPSILON[1])}
-        made = from_declaration(Declaration(name, worse), ())
+        """Return the mechanism at an ε, or at the largest one that it takes."""
+        for largest in _LARGEST:
+            worse = {**stated, "epsilon": min(epsilon, largest)}
+            try:
+                made = from_declaration(Declaration(name, worse), ())
+            except InputError:
+                if epsilon <= _LARGEST[-1] or largest == _LARGEST[-1]:
+                    raise
+                continue
+            break
         assert isinstance(made, NumericMechanism)
         return made
 

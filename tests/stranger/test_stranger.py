@@ -14,6 +14,7 @@ import pytest
 from installing import forget
 
 from ldpaudit import doors
+from ldpaudit.extras.receipt import drawing
 from ldpaudit.mechanisms import registry
 from ldpaudit.mechanisms.channel import Channel
 
@@ -67,6 +68,20 @@ def test_a_channel_is_drawn_from_the_key(command, data):
         status, said = command("verify", release, "--truth", secret)
     forget()
     assert (status, "package draws other labels" in said) == (3, True), said
+
+
+def test_code_of_others_that_draws_proves_no_claim(command, data, monkeypatch):
+    """What is drawn again says which code drew, and not that it keeps to its channel."""
+    release, secret = data.with_name("r.parquet"), data.with_name("t.parquet")
+    monkeypatch.setattr(drawing, "_ours", lambda _: False)
+    words = ("--mechanism", "cyclic-response", "--epsilon", EPSILON, "--secret", secret)
+    assert command("privatize", data, "-o", release, *words)[0] == 0
+    status, said = command("verify", release, "--truth", secret)
+    assert (status, "only tests can say whether that code keeps its claim" in said) == (3, True)
+    _, said = command("run", release, "--truth", secret, "--only", "mechanism")
+    assert "Proven" not in said
+    page = data.with_name("r.audit.html").read_text(encoding="utf-8")
+    assert "The noise is tested as ever" in page
 
 
 def test_what_draws_from_features_has_no_receipt(command, data):

@@ -94,6 +94,13 @@ def _across_strata(context: AuditContext) -> Iterator[Part]:
         "p-value: bets that what noise did to a row, given its stratum, follows from what it did "
         "to other rows of any stratum; Bonferroni over all tests" + _sampled(context),
     )
+    yield _p_value(
+        context,
+        stated.SHARED_WITH_OTHERS,
+        "No row's noise reveals another person's (p-value)",
+        found.others(),
+        "p-value: the same bets on rows with different true labels",
+    )
     described = dict.fromkeys(found_words(context, one) for one in found.clear(known=True))
     for text in list(described)[:_MOST_DESCRIBED]:
         yield Note.warning("assumptions", text)

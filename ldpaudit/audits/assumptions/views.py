@@ -18,6 +18,8 @@ from ldpaudit.release import BoolArray, FloatArray, IndexArray, IntArray, Releas
 _QUANTILES: Final = 64
 # Labels on whose side noise may have put a row.
 MOST_SIDES: Final = 4
+# Chances that differ by no more than this part are as large.
+_AS_LIKELY: Final = 1e-6
 # Chances in one such step count as the same.
 _STEP_OF_CHANCES: Final = 0.02
 # Pairs of labels whose support in reports is looked at.
@@ -63,9 +65,23 @@ def _of_numbers(context: AuditContext, numbers: FloatArray, released: FloatArray
     raised = (released > numbers).astype(np.float64)
     by_released = RowNoise(raised, by)
     yield View(RowNoise(raised, strata), by_released, by_released)
+    near, fine = _left_near(context, numbers, released)
+    if near is not None:
+        by_released = RowNoise(near, by)
+        yield View(RowNoise(near, fine), by_released, by_released)
+
+
+def _left_near(
+    context: AuditContext, numbers: FloatArray, released: FloatArray
+) -> tuple[FloatArray | None, IndexArray]:
+    """Return which numbers noise left near, 0 or 1, and strata in which that is as likely."""
+    strata, numeric = _strata(numbers), context.release.numeric
+    if numeric is not None and numeric.view.outputs.grouped:
+        distance = np.abs(released - numbers)
+        return (distance <= np.median(distance)).astype(np.float64), strata
     channel = aligned_channel(context)
     if channel is None:
-        return
+        return None, strata
     likeliest = _likeliest(channel.matrix)
     codes = context.truth
     near = likeliest[codes, context.release.released].astype(np.float64)
@@ -73,13 +89,18 @@ def _of_numbers(context: AuditContext, numbers: FloatArray, released: FloatArray
     chances = np.rint((channel.matrix * likeliest).sum(axis=1) / _STEP_OF_CHANCES)[codes]
     pairs = np.column_stack([strata, chances.astype(np.int64)])
     fine = np.unique(pairs, axis=0, return_inverse=True)[1].reshape(-1)
-    by_released = RowNoise(near, by)
-    yield View(RowNoise(near, fine.astype(np.int64)), by_released, by_released)
+    return near, fine.astype(np.int64)
 
 
 def _likeliest(matrix: FloatArray) -> BoolArray:
     """Return the likeliest outputs of each label that have half of its chance, bool (k, m)."""
-    order = np.argsort(-matrix, axis=1, kind="stable")
+    # Of outputs that are as likely, those in the middle of the likeliest come first.
+    m = matrix.shape[1]
+    most = matrix >= matrix.max(axis=1, keepdims=True) * (1 - _AS_LIKELY)
+    middle = (most * np.arange(m)).sum(axis=1) / most.sum(axis=1)
+    distance = np.abs(np.arange(m) - middle[:, None])
+    chances = np.round(np.log(np.maximum(matrix, 1e-300)), 6)
+    order = np.lexsort((distance, -chances), axis=1)
     ranked = np.take_along_axis(matrix, order, axis=1)
     before = np.cumsum(ranked, axis=1) - ranked
     found = np.zeros(matrix.shape, dtype=np.bool_)

@@ -75,10 +75,15 @@ def not_drawn(mechanism: Mechanism) -> str:
     inner = mechanism.after_rounding
     if inner.offers(FeatureDependentLabel) is not None:
         return f"the mechanism {inner.name!r} draws from features, and not from a key"
-    strata = inner.by_stratum
-    if all(_ours(one) for one in (inner, *strata)) or (not strata and _pure(inner)):
+    if drawn_by_us(mechanism) or (not inner.by_stratum and _pure(inner)):
         return ""
     return f"the mechanism {inner.name!r} does not draw all its noise from the key that it is given"
+
+
+def drawn_by_us(mechanism: Mechanism) -> bool:
+    """Return whether the code that draws is ours, so that what it draws is what is declared."""
+    inner = mechanism.after_rounding
+    return all(_ours(one) for one in (inner, *inner.by_stratum))
 
 
 def sealed_as_drawn(mechanism: Mechanism) -> bool:

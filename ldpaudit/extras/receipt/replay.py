@@ -29,6 +29,7 @@ from ldpaudit.extras.receipt.drawing import (
     Drawn,
     NotDrawnError,
     drawn_again,
+    drawn_by_us,
     drawn_together,
     numeric,
     sealed_as_drawn,
@@ -215,6 +216,16 @@ def _compared(
     if any(one.offers(PublicModelLabel) is not None for one in mechanisms):
         found = replace(found, given="the given probabilities of the public model")
     found = replace(found, unseen=unseen)
+    theirs = [one.name for one in mechanisms if not drawn_by_us(one)]
+    if theirs and found.proven:
+        # The key proves what was drawn, and not that the code draws by the channel that it states.
+        return replace(
+            found,
+            status="impossible",
+            reason=f"All {rows:,} released labels are what the mechanism {quoted(theirs[0])} draws "
+            "again with the committed key, by code of another package; only tests can say whether "
+            "that code keeps its claim",
+        )
     if not drawing or found.rows != committed:
         return found
     features_found = features_again(

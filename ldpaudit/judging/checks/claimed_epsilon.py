@@ -28,6 +28,8 @@ from ldpaudit.result.stated import (
 )
 
 CONSISTENCY: Final[tuple[str, ...]] = (CHANNEL_CONSISTENCY, MARGINAL_CONSISTENCY)
+_LOOKED_INTO: Final = 0.05
+"""The p-value up to which noise that rows of several strata share is a check of its own."""
 _DIGITS: Final = 9
 """A sum of ε is exact to so many digits."""
 _REFUTED = (
@@ -93,7 +95,23 @@ def claimed_epsilon(case: Case, _: Any) -> Draft | None:
         *(case.policy.claim, case.claim.epsilon, "", circumstances.columns),
         evidence=(DECLARED_EPSILON,) if DECLARED_EPSILON in estimates else (),
     )
-    return beyond if beyond is not None or case.by_strata else _measured(case)
+    if beyond is not None:
+        return beyond
+    return _across_strata(case) if case.by_strata else _measured(case)
+
+
+def _across_strata(case: Case) -> Draft | None:
+    """Return the check of a column whose strata answer for themselves, if they share noise."""
+    shared = case.evidence.estimates.get(SHARED_WITH_OTHERS)
+    if shared is None or shared.value > _LOOKED_INTO:
+        return None
+
+    def test(alpha: float) -> Answer:
+        if shared.value <= alpha:
+            return Answer("fail", None, _SHARES_NOISE)
+        return Answer("pass", None, "no noise that rows share is certain")
+
+    return drafted(test, (SHARED_WITH_OTHERS,))
 
 
 def beyond_the_policy(
