@@ -222,6 +222,7 @@ def _compared(
         return replace(
             found,
             status="impossible",
+            columns=(),
             reason=f"All {rows:,} released labels are what the mechanism {quoted(theirs[0])} draws "
             "again with the committed key, by code of another package; only tests can say whether "
             "that code keeps its claim",

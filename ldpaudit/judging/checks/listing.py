@@ -65,13 +65,10 @@ class Row:
         return None if found is None else self._of(found, name, self.level or section.level)
 
     def unseen(self, name: str, case: Case) -> Draft | None:
-        """Return the check as open where it was not drafted and its audit was left out, else None.
-
-        Without a policy, whoever leaves an audit out asks no question that it answers.
-        """
+        """Return the check as open where it was not drafted and its audit was left out, else None."""
         circumstances = case.circumstances
         could = circumstances.truth or name != "shared-noise"
-        asked = case.policy.sha256 is not None and name in case.policy.checks.asked()
+        asked = name in case.policy.checks.asked()
         if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None
         found = drafted(Answer("inconclusive", None, "nothing was looked for"), no_test=True)
@@ -92,11 +89,11 @@ class Row:
 def draft_checks(case: Case) -> list[Draft]:
     """Return the checks of a policy in their order, those switched off left out."""
     found = {name: row.draft(name, case) for name, row in CHECKS.items()}
+    unseen = {name: CHECKS[name].unseen(name, case) for name in found if found[name] is None}
+    every = [*found.items(), *unseen.items()]
     if case.circumstances.proven:
-        found = {name: _as_proven(name, draft, case) for name, draft in found.items()}
-    unseen = [CHECKS[name].unseen(name, case) for name, draft in found.items() if draft is None]
-    every = (*found.values(), *unseen)
-    return [draft for draft in every if draft is not None and draft.level != "off"]
+        every = [(name, _as_proven(name, draft, case)) for name, draft in every]
+    return [draft for _, draft in every if draft is not None and draft.level != "off"]
 
 
 def _as_proven(name: str, draft: Draft | None, case: Case) -> Draft | None:

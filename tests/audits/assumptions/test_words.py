@@ -140,7 +140,7 @@ def test_a_rule_on_a_column_from_before_is_named():
     frame, truth = people(rng, 3000)
     released = np.where(rng.random(3000) < LOST, 1 - truth, truth)
     frame["label"] = np.where(frame["age"] > 60, 0, released)
-    result = audited(frame, truth, before=COLUMNS, only=(*AUDITS, "power"))
+    result = audited(frame, truth, before=COLUMNS, only=(*AUDITS, "power", "seeds"), seeds_tried=50)
     assert result.verdict == "inconclusive"
     assert "follow from column 'age', whatever the true ones are: a rule seems" in result.sentence
     assert "rule on column 'age'" in result.next_steps[0]
@@ -153,7 +153,9 @@ def test_a_column_missing_by_released_label_is_named_and_no_rows_are_said_to_be_
     released = np.where(rng.random(2500) < LOST, 1 - truth, truth)
     frame = pd.DataFrame({name: rng.integers(0, 4, 2500) for name in "ab"})
     frame["bmi"] = np.where(released == 1, np.nan, rng.normal(size=2500).round(1))
-    result = audited(frame.assign(label=released), truth, only=(*AUDITS, "power"))
+    result = audited(
+        frame.assign(label=released), truth, only=(*AUDITS, "power", "seeds"), seeds_tried=50
+    )
     assert result.verdict != "fail"
     assert "left out" not in result.sentence
     if result.verdict == "inconclusive":
@@ -176,7 +178,13 @@ def test_power_says_where_labels_in_the_clear_would_be_noticed():
     rng = np.random.default_rng(9)
     frame, truth = people(rng)
     released = np.where(rng.random(ROWS) < LOST, 1 - truth, truth)
-    result = audited(frame.assign(label=released), truth, before=COLUMNS, only=(*AUDITS, "power"))
+    result = audited(
+        frame.assign(label=released),
+        truth,
+        before=COLUMNS,
+        only=(*AUDITS, "power", "seeds"),
+        seeds_tried=50,
+    )
     assert result.verdict == "pass"
     assert "or true labels standing in the clear in the label column, in" in result.sentence
 
@@ -220,7 +228,9 @@ def test_rows_repeated_after_the_noise_are_said_to_be_equal_in_all_columns():
     released = np.where(rng.random(ROWS) < LOST, 1 - truth, truth)
     rows = rng.permutation(np.r_[np.arange(ROWS), np.arange(700)])
     frame = frame.iloc[rows].reset_index(drop=True)
-    result = audited(frame.assign(label=released[rows]), truth[rows], before=COLUMNS)
+    only = (*AUDITS, "power", "seeds")
+    table = frame.assign(label=released[rows])
+    result = audited(table, truth[rows], before=COLUMNS, only=only, seeds_tried=50)
     assert result.verdict != "fail"
     steps = " ".join(result.next_steps)
     assert "equal in all columns" in steps

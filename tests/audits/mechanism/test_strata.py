@@ -16,7 +16,7 @@ from ldpaudit.reports import render
 from ldpaudit.result import AuditResult
 
 CLASSES, REGIONS, CLAIMED = ("no", "yes"), ("north", "south"), (1.0, 2.0)
-FAST = ("mechanism", "power")
+FAST = ("assumptions", "mechanism", "seeds", "power")
 
 
 def release(used: tuple[float, ...], n: int = 2_000, seed: int = 0) -> tuple[pa.Table, np.ndarray]:
