@@ -104,8 +104,8 @@ def answered(case: Case, sha256: str | None, today: datetime.date) -> Answered:
 
 def _as_audited(check: Check, case: Case) -> Check:
     """Return a check that names the audit that is missing, and does not pass where one stopped."""
-    # A violation stays one: its bound holds at the level that was set before the audit began. Proven
-    # noise does not answer what an audit that was stopped would have found of the features.
+    # A violation stays one: its bound holds at the level that was set before the audit began.
+    # Proven noise does not answer what an audit that was stopped would have found of the features.
     stopped = case.circumstances.stopped
     audit = missing_audit(case, check) if check.verdict == "inconclusive" else None
     absence = None if audit is None else case.circumstances.absence(audit)

@@ -65,7 +65,7 @@ class Row:
         return None if found is None else self._of(found, name, self.level or section.level)
 
     def unseen(self, name: str, case: Case) -> Draft | None:
-        """Return the check as open where it was not drafted and its audit was left out, else None."""
+        """Return the check as open where its audit was left out and drafted none, else None."""
         circumstances = case.circumstances
         could = circumstances.truth or name != "shared-noise"
         asked = name in case.policy.checks.asked()

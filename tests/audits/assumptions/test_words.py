@@ -18,6 +18,7 @@ LOST = 1 / (1 + np.e)
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}
 COLUMNS = ("age", "bmi", "site", "x")
 AUDITS = ("assumptions", "mechanism")
+DECIDING = {"only": (*AUDITS, "power", "seeds"), "seeds_tried": 50}
 
 
 def people(rng, n=ROWS):
@@ -140,7 +141,7 @@ def test_a_rule_on_a_column_from_before_is_named():
     frame, truth = people(rng, 3000)
     released = np.where(rng.random(3000) < LOST, 1 - truth, truth)
     frame["label"] = np.where(frame["age"] > 60, 0, released)
-    result = audited(frame, truth, before=COLUMNS, only=(*AUDITS, "power", "seeds"), seeds_tried=50)
+    result = audited(frame, truth, before=COLUMNS, **DECIDING)
     assert result.verdict == "inconclusive"
     assert "follow from column 'age', whatever the true ones are: a rule seems" in result.sentence
     assert "rule on column 'age'" in result.next_steps[0]
@@ -153,9 +154,7 @@ def test_a_column_missing_by_released_label_is_named_and_no_rows_are_said_to_be_
     released = np.where(rng.random(2500) < LOST, 1 - truth, truth)
     frame = pd.DataFrame({name: rng.integers(0, 4, 2500) for name in "ab"})
     frame["bmi"] = np.where(released == 1, np.nan, rng.normal(size=2500).round(1))
-    result = audited(
-        frame.assign(label=released), truth, only=(*AUDITS, "power", "seeds"), seeds_tried=50
-    )
+    result = audited(frame.assign(label=released), truth, **DECIDING)
     assert result.verdict != "fail"
     assert "left out" not in result.sentence
     if result.verdict == "inconclusive":
@@ -228,9 +227,8 @@ def test_rows_repeated_after_the_noise_are_said_to_be_equal_in_all_columns():
     released = np.where(rng.random(ROWS) < LOST, 1 - truth, truth)
     rows = rng.permutation(np.r_[np.arange(ROWS), np.arange(700)])
     frame = frame.iloc[rows].reset_index(drop=True)
-    only = (*AUDITS, "power", "seeds")
     table = frame.assign(label=released[rows])
-    result = audited(table, truth[rows], before=COLUMNS, only=only, seeds_tried=50)
+    result = audited(table, truth[rows], before=COLUMNS, **DECIDING)
     assert result.verdict != "fail"
     steps = " ".join(result.next_steps)
     assert "equal in all columns" in steps
