@@ -110,6 +110,8 @@ class Outputs:
         It may where the file is a report of ldpaudit, or empty. What other formats write is not
         known here, so they replace every file; a subclass knows its own.
         """
+        from ldpaudit.datasets.formats.locations import SIDECAR  # Help must not wait for it.
+
         if name not in _OURS:
             return True
         try:
@@ -117,7 +119,9 @@ class Outputs:
                 start = file.read(_LOOKED_AT)
         except OSError:
             return True  # Whether it can be written to is another question.
-        return not start or any(mark in start for mark in _MARKS)
+        # A declaration, or a key, beside a file of data names ldpaudit, and is no report.
+        beside = path.name.endswith(SIDECAR)
+        return not start or (not beside and any(mark in start for mark in _MARKS))
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""

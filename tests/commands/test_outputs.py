@@ -242,6 +242,10 @@ def test_a_file_of_others_is_not_replaced_and_a_report_is(tmp_path):
     with pytest.raises(OutputError, match=r"'notes\.html' exists, and ldpaudit did not write it"):
         Outputs(html=notes).check()
     assert notes.read_text() == "<p>My own page"
+    key = tmp_path / "truth.csv.ldpaudit.json"
+    key.write_text('{"by": "ldpaudit"}')
+    with pytest.raises(OutputError, match="so it is left as it is"):
+        Outputs(json=key).check()
     ReportOutputs(json=again, markdown=empty).check()
     # What the formats of plug-ins write is not known.
     assert ReportOutputs().replaces("mine", notes)
