@@ -27,7 +27,7 @@ from ldpaudit.datasets.remarks import remarks_on_columns, remarks_on_files, rema
 from ldpaudit.datasets.row_order import check_row_order
 from ldpaudit.datasets.rows_in_memory import check_memory
 from ldpaudit.datasets.truth import Truth
-from ldpaudit.datasets.writings import otherwise_written
+from ldpaudit.datasets.writings import otherwise_written, whole_reports
 from ldpaudit.errors import InputError
 from ldpaudit.options import AS_FOUND, FileOptions
 from ldpaudit.release import Bags, Declaration, Release, ReleasedLabels, TrueLabels
@@ -186,7 +186,9 @@ def read_release(
             if truth is not None and roles.identifier is None:
                 _check_in_order(labels, bags, cells, table)
             in_other_ways = 0
-            if reports is None and bags is None and cells.looked_at is None:
+            if reports is not None:
+                in_other_ways = whole_reports(reports.checked)
+            elif bags is None and cells.looked_at is None:
                 in_other_ways = otherwise_written(table, roles.label, cells.of(roles.label), labels)
             cells.forget((roles.label, roles.truth))
         others = {*private, *claimed.others}

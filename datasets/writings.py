@@ -11,11 +11,14 @@ import numpy as np
 import pyarrow as pa
 
 from ldpaudit.arrays import stable_order
-from ldpaudit.datasets.domains import EncodedLabels
+from ldpaudit.datasets.domains import EncodedLabels, Reports
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.spelling import first_cells
 from ldpaudit.release import FloatArray, IndexArray
 
+# So many whole reports, and so many times as many as there would be by chance, are none.
+_FEW: Final = 4
+_FAR_MORE: Final = 10
 # So many rows are looked at, from the first on.
 _MOST_ROWS: Final = 200_000
 # Of two numbers that differ by chance, 200,000 drawn from a range hold hardly any this near, as a
@@ -39,6 +42,20 @@ def otherwise_written(
         return found
     in_quotes = quoted[:, list(table.names).index(name)].astype(np.int64)
     return max(found, _unusual(meanings, in_quotes))
+
+
+def whole_reports(reports: Reports) -> int:
+    """Return how many reports are of whole numbers alone, where noise leaves hardly any so.
+
+    ``reports``, of shape (n, d): where they are floats with noise of their own in each entry, a
+    report of whole numbers is one that no noise was added to. 0 where chance may explain them.
+    """
+    if reports.dtype.kind != "f" or not len(reports):
+        return 0
+    whole = reports == np.round(reports)
+    found = int(whole.all(axis=1).sum())
+    by_chance = len(reports) * float(np.prod(whole.mean(axis=0)))
+    return found if _FEW + _FAR_MORE * by_chance < found < len(reports) / 2 else 0
 
 
 def _meanings(labels: EncodedLabels) -> IndexArray:

@@ -1,5 +1,7 @@
 """Whole audits of releases whose labels are numbers."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,7 @@ import ldpaudit
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.unbiased import optimal_unbiased
 from ldpaudit.mechanisms.label_range import LabelRange
-from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace
+from ldpaudit.mechanisms.noise import DiscreteLaplace, Laplace, Staircase
 
 WEEKS, REAL = LabelRange(0, 20, 1), LabelRange(0.0, 10.0)
 ONLY = ("mechanism", "power")
@@ -165,3 +167,35 @@ def test_remembered_answers_of_people_with_several_rows_are_no_rows_in_the_clear
         assert not any(
             step.endswith("Draw noise for each row on its own.") for step in result.next_steps
         )
+
+
+@pytest.mark.parametrize("way", ["by size in batches", "a seed for each batch", "honest"])
+@pytest.mark.parametrize("name", ["discrete-laplace", "staircase", "rr-on-bins"])
+def test_the_size_of_noise_is_looked_at(name, way):
+    """Its sign alone says nothing of where labels were kept, or left nearly as they were."""
+    rng, n, batch = np.random.default_rng(7), 2000, 100
+    frame = pd.DataFrame({"a": rng.normal(size=n), "b": rng.integers(0, 9, n)})
+    truth = np.clip(np.rint(rng.normal(10, 4, n)), 0, 20)
+    if name == "rr-on-bins":
+        bins = {"starts": [0, 11], "outputs": [5, 15], "classes": list(range(21))}
+        claim = {"name": name, "epsilon": 2.0, **bins}
+        numbers = rng.random(n)
+        if way == "a seed for each batch":
+            numbers = np.tile(numbers[:batch], n // batch)
+        inside = truth >= 11
+        released = np.where((numbers < math.exp(2) / (1 + math.exp(2))) == inside, 15.0, 5.0)
+    else:
+        law = DiscreteLaplace if name == "discrete-laplace" else Staircase
+        claim = law(WEEKS if law is DiscreteLaplace else LabelRange(0.0, 20.0), 2.0)
+        released = claim.release(truth, rng)
+        if way == "a seed for each batch":
+            noise = released - truth
+            released = truth + np.tile(noise[:batch], n // batch)
+    if way == "by size in batches":
+        size = np.abs(released - truth).reshape(-1, batch).argsort(axis=1, kind="stable")
+        rows = (size + np.arange(0, n, batch)[:, None]).ravel()
+        truth, released = truth[rows], released[rows]
+        frame = frame.iloc[rows].reset_index(drop=True)
+    found = ldpaudit.audit(frame.assign(label=released), truth, claim, only="assumptions")
+    p_value = found.estimate("assumptions.shared_noise").value
+    assert p_value > 0.01 if way == "honest" else p_value < 1e-6

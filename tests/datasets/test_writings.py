@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import ldpaudit
+from ldpaudit.datasets.writings import whole_reports
 from ldpaudit.doors import Declaration, read_release
 from ldpaudit.mechanisms.view import DeclaredCoding
 
@@ -73,3 +74,13 @@ def test_labels_of_a_text_file(way, tmp_path):
         assert result.decision == "not yet"
         assert "Write every label in one way" in result.next_steps[0]
         assert f"{round(checks[CHECK].observed):,} rows write their label" in result.sentence
+
+
+def test_reports_that_no_noise_was_added_to():
+    rng = np.random.default_rng(6)
+    noisy = np.eye(5)[rng.integers(0, 5, N)] + np.round(rng.laplace(0, 1, (N, 5)), 3)
+    assert whole_reports(noisy) == 0
+    noisy[:12] = np.eye(5)[rng.integers(0, 5, 12)]
+    assert whole_reports(noisy) == 12
+    assert whole_reports(np.round(noisy)) == 0  # All are rounded: that reveals nothing.
+    assert whole_reports(np.eye(5, dtype=bool)) == 0

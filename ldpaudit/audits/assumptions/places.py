@@ -51,6 +51,9 @@ def orders(context: AuditContext) -> Iterator[Order]:
     truth = context.truth
     yield Order("true label", _segment(truth, rng)[0], ())
     yield from _by_ranks("true label", truth, (), rng)
+    strata = context.release.strata
+    if strata is not None and context.claim.by_stratum:
+        yield from _by_ranks("stratum", strata.codes, (), rng)
     for place, column in _columns(context).items():
         rows, values = _segment(column, rng)
         if len(rows) > 1 and values[0] != values[-1]:

@@ -28,7 +28,7 @@ def labels_written(case: Case, _: Any) -> Draft | None:
         return None
     write = "row writes its" if found.value == 1 else "rows write their"
     reason = (
-        f"{rows(found.value)} {write} label otherwise than most rows that have it (in the last "
+        f"{rows(found.value)} {write} label otherwise than most rows that have it (in its "
         "digits, or in quotes), which may tell true labels and is looked at by no audit"
     )
     return drafted(Answer("inconclusive", found.value, reason), (OTHERWISE_WRITTEN,), no_test=True)

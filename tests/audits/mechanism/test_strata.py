@@ -130,3 +130,33 @@ def test_honest_strata_are_not_accused_more_often_than_the_policy_says():
         return ldpaudit.audit(*made, rng=seed, only=["mechanism"]).verdict == "fail"
 
     check_level(failed, 200, 0.05, 1e-3)
+
+
+@pytest.mark.parametrize("way", ["one seed", "row before", "own"])
+def test_noise_that_serves_rows_of_two_strata_is_found(way: str) -> None:
+    """As where a seed is set in every group: the rows of one stratum have those of another."""
+    n, rng = 4_000, np.random.default_rng(9)
+    region, truth = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    numbers = rng.random(n)
+    if way == "one seed":
+        for place in (0, 1):
+            rows = np.flatnonzero(region == place)
+            numbers[rows] = np.random.default_rng(2**90).random(len(rows))
+    elif way == "row before":
+        numbers[1::2] = numbers[::2]
+    kept = numbers < 1 / (1 + np.exp(-np.array(CLAIMED)[region]))
+    labels = np.array(CLASSES)
+    columns = {
+        "x": rng.normal(0, 2, n),
+        "region": np.array(REGIONS)[region],
+        "a": labels[np.where(kept, truth, 1 - truth)],
+    }
+    declared = by_stratum(pa.table(columns), CLASSES, dict(zip(REGIONS, CLAIMED, strict=True)))
+    result = ldpaudit.audit(declared, labels[truth], rng=0, only=FAST, seeds_tried=50)
+    if way == "own":
+        assert result.verdict == "pass"
+        return
+    assert result.decision == "do not publish"
+    assert "the noise of one person's row says what it did to another's" in result.sentence
+    if way == "one seed":
+        assert all(stratum.verdict == "pass" for stratum in result.strata)
