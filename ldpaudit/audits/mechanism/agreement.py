@@ -80,7 +80,8 @@ def agreement_parts(context: AuditContext) -> Iterator[Part]:
         )
     shown = [max(p, SMALLEST_P_VALUE) for p in p_values if p is not None]
     least = min(shown, default=1.0)
-    if len(shown) * least <= alpha:  # Bonferroni
+    # Of noise that was drawn again a small p-value is chance.
+    if len(shown) * least <= alpha and not context.proven:  # Bonferroni
         p_value = least if least <= SMALLEST_P_VALUE else len(shown) * least
         text = (
             f"The released labels do not follow the claimed mechanism ({p_words(p_value)}). The "
@@ -101,7 +102,7 @@ def _agreement_by_row(context: AuditContext) -> Iterator[Part]:
         "beside each true one, against the sum of the rows' own channels; Bonferroni, each half"
     )
     yield _p_value(context, names, found, words)
-    if found <= 1 - context.plan.confidence:
+    if found <= 1 - context.plan.confidence and not context.proven:
         yield Note.warning(
             "mechanism",
             f"The released labels do not follow the claimed mechanism ({p_words(found)}): by the "

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from processes import called
 from test_checks import CLAIM, FOUND, SECTIONS
 
 import ldpaudit
+from ldpaudit.audits.mechanism import agreement
+from ldpaudit.estimators.epsilon.consistency import channel_consistency
 from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.checks.listing import TESTS_OF_NOISE
@@ -128,6 +131,30 @@ def test_sixty_rows_are_proven(few):
     assert numbers["release.replayed"] == (1.0, "exact")
     status, printed = called("verify", "r.parquet", "--truth", "t.parquet")
     assert (status, printed.startswith("Proven")) == (0, True) or "Proven" in printed
+
+
+def test_proven_noise_does_not_answer_what_was_not_looked_for(few):
+    status, printed = run("--timeout", "1e-9")
+    assert status == 3, printed
+    assert "not all audits could look: its time was over" in printed
+
+
+def test_noise_that_is_proven_is_not_said_to_be_unlike_its_claim(tmp_path, monkeypatch):
+    """By chance the counts of a proven release look unlike its claim, here for certain."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.random(300), "label": rng.choice(["a", "b"], 300)})
+    data.to_parquet("data.parquet")
+    words = ("--mechanism", "rr", "--epsilon", "1", "--label", "label")
+    called("privatize", "data.parquet", "-o", "r.parquet", "--secret", "t.parquet", *words)
+
+    def unlike(*given):
+        return replace(channel_consistency(*given), p_value=1e-4)
+
+    monkeypatch.setattr(agreement, "channel_consistency", unlike)
+    status, printed = run("--html", "r.html")
+    assert (status, "Proven" in printed) == (0, True), printed
+    assert "do not follow" not in Path("r.html").read_text(encoding="utf-8")
 
 
 def rewritten(change, name="r.parquet"):
