@@ -18,7 +18,7 @@ LOST = 1 / (1 + np.e)
 CLAIM = {"name": "randomized-response", "epsilon": 1.0}
 COLUMNS = ("age", "bmi", "site", "x")
 AUDITS = ("assumptions", "mechanism")
-DECIDING = {"only": (*AUDITS, "power", "seeds"), "seeds_tried": 50}
+DECIDING = {"only": (*AUDITS, "power")}
 
 
 def people(rng, n=ROWS):
