@@ -61,7 +61,7 @@ TABLES = {
     "nested": lambda f: f.assign(label=[[1]] * len(f)),
     "copy": lambda f: f.assign(copy=f["label"].str.upper()),
     "lists": lambda f: f.assign(image=[[0.5, 1.0]] * len(f)),
-    "few": lambda f: f.iloc[:30],
+    "few": lambda f: f.iloc[:30].assign(x=7.5),
     "townless": lambda f: f.drop(columns="town"),
     "more": lambda f: f.assign(more=1),
     "other-type": lambda f: f.assign(town=1),
