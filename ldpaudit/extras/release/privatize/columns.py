@@ -40,7 +40,7 @@ from ldpaudit.extras.release.privatize.labels import (
 from ldpaudit.extras.release.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.extras.release.privatize.request import ColumnRequest
 from ldpaudit.mechanisms import MechanismOptions, traits_of
-from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_family
+from ldpaudit.mechanisms.joint import JOINT, IndependentColumns, JointMechanism, joint_family
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.parameters import check_list, check_numeric_classes
@@ -51,6 +51,8 @@ from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import ColumnsDeclaration, Label, LabelDeclaration
 
 CHANGED: Final = "The data changed while it was read; run again when nothing writes to it."
+# By how much more ε than asked for is rounding alone, relatively.
+_ROUNDING: Final = 1e-6
 # Options that are further parameters of a declaration, with their names there.
 _SETTINGS: Final = {
     "clipped": "clipped",
@@ -315,6 +317,8 @@ def read_columns(
     if stated.joint is not None:
         domains = [survey.domain.classes for survey in surveys]
         joint = joint_family(stated.joint).from_parameters({"epsilon": stated.epsilon}, domains)
+        if stated.joint not in JOINT:  # What rs-fd calls ε is less than its exact one, by design.
+            _check_within(joint, stated.epsilon)
         parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
         return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint, sealed)
     built = []
@@ -439,6 +443,7 @@ def build(
             message = message.replace(f"'{name}'", f"--{option.replace('_', '-')}")
         raise InputError(message) from None
     _check_hides(built)
+    _check_within(built, options.epsilon)
     noisy = built.offers(NoisyFeatures)
     refuse(
         noisy is not None and not noisy.claim_holds(),
@@ -479,6 +484,16 @@ def _check_hides(mechanism: Mechanism) -> None:
         "With these parameters epsilon is infinite: some true label would be revealed for "
         "certain; give a larger lambda or floor, or a channel without zeros.",
     )
+
+
+def _check_within(mechanism: Mechanism | JointMechanism, asked: float | None) -> None:
+    """Refuse a mechanism whose exact ε is larger than the one asked for (InputError)."""
+    epsilon = mechanism.epsilon
+    if asked is not None and epsilon is not None and epsilon > asked * (1 + _ROUNDING):
+        raise InputError(
+            f"The mechanism {mechanism.name!r} has ε = {epsilon:.6g} where ε = {asked:.6g} was "
+            "asked for; nothing was released."
+        )
 
 
 def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:
