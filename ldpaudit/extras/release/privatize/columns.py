@@ -40,7 +40,7 @@ from ldpaudit.extras.release.privatize.labels import (
 from ldpaudit.extras.release.privatize.plan import StatedRelease, about, options_of
 from ldpaudit.extras.release.privatize.request import ColumnRequest
 from ldpaudit.mechanisms import MechanismOptions, traits_of
-from ldpaudit.mechanisms.joint import JOINT, IndependentColumns, JointMechanism, joint_family
+from ldpaudit.mechanisms.joint import IndependentColumns, JointMechanism, joint_family
 from ldpaudit.mechanisms.keyed import NoiseKey
 from ldpaudit.mechanisms.label_range import LabelRange
 from ldpaudit.mechanisms.parameters import check_list, check_numeric_classes
@@ -316,8 +316,10 @@ def read_columns(
     fields = [source.schema.field(one.request.label) for one in columns]
     if stated.joint is not None:
         domains = [survey.domain.classes for survey in surveys]
-        joint = joint_family(stated.joint).from_parameters({"epsilon": stated.epsilon}, domains)
-        if stated.joint not in JOINT:  # What rs-fd calls ε is less than its exact one, by design.
+        kind = joint_family(stated.joint)
+        joint = kind.from_parameters({"epsilon": stated.epsilon}, domains)
+        # What our rs-fd calls ε, as its authors do, is less than its exact one.
+        if not kind.__module__.startswith("ldpaudit."):
             _check_within(joint, stated.epsilon)
         parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
         return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint, sealed)

@@ -198,8 +198,8 @@ def fit_generator(
         progress=progress,
         device=request.device,
     )
-    # What it returns is looked at before a label is drawn.
-    fitted.sample(np.resize(codes, _TRIED), request.draws("generator's trial").seeded())
+    # What it returns is looked at before a label is drawn, and goes nowhere.
+    fitted.sample(np.resize(codes, _TRIED), np.random.default_rng(0))
     warning = (TRAINED_ON_PRIVATE,) if public is None else ()
     return FittedGenerator(fitted, (*warning, *fitted.warnings))
 
