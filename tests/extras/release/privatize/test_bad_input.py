@@ -120,7 +120,7 @@ CASES = {
     "negative seed": (f"{ONE} --experimental --seed -3", "negative"),
     "label": (f"{ONE} --label labell", "did you mean '"),
     "drop": (f"{ONE} --drop towm", "did you mean '"),
-    "drop a list": (f"{ONE} --drop town,x", "each by itself: --drop town --drop x."),
+    "drop a list": (f"{ONE} --drop town,x", "each is named by itself: --drop town --drop x."),
     "text": (f"{ONE} --text towm", "There is no column 'towm' to read as text"),
     "drop the label": (f"{ONE} --drop label", "must not be dropped"),
     "keep nothing": (f"{ONE} --keep nowhere", "nowhere"),
