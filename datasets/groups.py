@@ -215,7 +215,7 @@ def merged(column: str, codes: IntArray, names: Sequence[str]) -> Slices:
     lookup = np.full(len(names), len(large), dtype=np.int32)
     lookup[large] = np.arange(len(large), dtype=np.int32)
     labels = [names[i] for i in large] + ([_REST] if rest else [])
-    return Slices(column, tuple(labels), lookup[codes])
+    return Slices(column, tuple(labels), lookup[codes], rest > 0)
 
 
 def joint_slices(slices: Sequence[Slices], rows: IndexArray) -> IntArray | None:

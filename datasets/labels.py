@@ -30,7 +30,7 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
-from ldpaudit.work.limits import CLASSES, DIGITS
+from ldpaudit.work.limits import CLASSES, DIGITS, LABEL_CHARACTERS
 
 _DECIMAL: Final = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _WHOLE: Final = re.compile(r"-?[0-9]+")
@@ -274,6 +274,7 @@ def _is_numeric(label: Label) -> bool:
 
 def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
     """Return the canonical forms of distinct labels; texts of one number are as they are spelt."""
+    check_short(labels, what)
     spelt = [canonical(label) for label in labels]
     count = Counter(spelt)
     spelt = [
@@ -286,6 +287,21 @@ def forms(labels: Sequence[Label], what: str) -> tuple[str, ...]:
             f"{len(spelt)} can be told apart."
         )
     return tuple(spelt)
+
+
+def check_short(labels: Sequence[Label], what: str) -> None:
+    """Check that no label is a long text, or one of several lines (InputError)."""
+    long = sum(
+        len(label) > LABEL_CHARACTERS or label.splitlines() not in ([], [label])
+        for label in labels
+        if isinstance(label, str)
+    )
+    if long:
+        raise InputError(
+            f"The {what} must each be one line of at most {LABEL_CHARACTERS:,} characters; {long} "
+            f"of {len(labels)} {'is' if long == 1 else 'are'} not. A stray quote in the file can "
+            "make such a label."
+        )
 
 
 def nearly_alike(labels: Sequence[Label]) -> Iterator[str]:

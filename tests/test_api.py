@@ -20,7 +20,7 @@ from releases import table, written
 from small_tables import small_table
 
 import ldpaudit
-from ldpaudit.errors import InputError, LdpAuditError, OutputError
+from ldpaudit.errors import InputError, LdpAuditError, OutputError, PolicyError
 from ldpaudit.extras.choose.advise.page import Advice
 from ldpaudit.extras.choose.mechanism.result import Analysis
 from ldpaudit.extras.choose.sweep.page import Sweep
@@ -113,6 +113,19 @@ def test_a_policy_decides(tmp_path):
     )
     result = ldpaudit.audit(frame, truth, policy=policy, rng=1, only="mechanism")
     assert (result.verdict, result.run.seed, result.mechanism.declared) == ("fail", 9, "policy")
+
+
+@pytest.mark.parametrize("asked", ["laplace", "rr-top-k", "double-rr"])
+def test_a_policy_of_another_mechanism_names_both(asked, tmp_path):
+    path, _ = written(tmp_path, rows=300)
+    policy = parse_policy(
+        f'schema = 1\nextends = "ldpaudit:default"\n[claim]\nmechanism = "{asked}"\nepsilon = 1'
+    )
+    for release, who in ((path, "file declares"), (frames(rows=300)[0], "options declare")):
+        claim = None if release is path else CLAIMS[0]
+        with pytest.raises(PolicyError) as caught:
+            ldpaudit.audit(release, mechanism=claim, policy=policy, rng=1, only="mechanism")
+        assert str(caught.value) == (f"The policy asks for {asked}; the {who} randomized-response.")
 
 
 def test_leaving_an_audit_out_changes_no_other_number():

@@ -5,6 +5,7 @@ import csv
 import io
 import os
 import re
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, islice
@@ -25,6 +26,7 @@ from ldpaudit.datasets.formats.locations import (
     locate,
     unreadable,
 )
+from ldpaudit.datasets.formats.quotes import RowShape, holds_break, rows_in_cell
 from ldpaudit.datasets.formats.tables import TableSource, is_any
 from ldpaudit.datasets.names import Header, check_unique, header_of, quoted
 from ldpaudit.errors import InputError
@@ -104,7 +106,11 @@ class CsvFile(TableSource):
 
     def rows(self) -> Iterator[list[str]]:
         """Yield the rows as text, the header first, which ends within 16 million characters."""
-        with self._reading(), self._open() as stream:
+        with self._reading():
+            yield from self._parsed()
+
+    def _parsed(self) -> Iterator[list[str]]:
+        with self._open() as stream:
             text = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
             for _ in range(self.dialect.skipped):
                 text.readline(HEADER_BYTES)
@@ -138,7 +144,7 @@ class CsvFile(TableSource):
     def _kinds(self) -> pa.Schema:
         """The columns and the narrowest types that fit all of their rows."""
         kinds: list[pa.DataType] = [pa.null()] * len(self.names)
-        self._rows = 0
+        self._rows, broken = 0, False
         for block in self._text_blocks(list(self.names)):
             self._rows += len(block)
             for place, cells in enumerate(block.columns):
@@ -147,7 +153,45 @@ class CsvFile(TableSource):
                     kinds[place] = next(kind for kind in wider if self._fits(cells, kind))
                 if kinds[place] == _TEXT:
                     self.dialect.numbers.check(cells, self.names[place], self.name)
+            if any(map(holds_break, block.columns)):
+                self._check_cells(block, kinds)
+                broken = True
+        if any("\n" in name or "\r" in name for name in self.names):
+            self._check_names(kinds)
+            broken = True
+        if broken:
+            self._check_quotes()
         return pa.schema(list(zip(self.names, kinds, strict=True)))
+
+    def _row_shape(self, kinds: Sequence[pa.DataType]) -> RowShape:
+        separator, numbers = self.dialect.separator, self.dialect.numbers
+        return RowShape.of(kinds, separator, numbers, frozenset(self._stated))
+
+    def _check_cells(self, block: pa.RecordBatch, kinds: Sequence[pa.DataType]) -> None:
+        """Check that no cell holds rows of the table (InputError)."""
+        shape = self._row_shape(kinds)
+        for place, cells in enumerate(block.columns):
+            if shape.in_column(cells, place):
+                raise rows_in_cell(self.names, place, self.name)
+
+    def _check_names(self, kinds: Sequence[pa.DataType]) -> None:
+        """Check that no column's name holds rows of the table (InputError)."""
+        shape = self._row_shape(kinds)
+        for place, name in enumerate(self.names):
+            if shape.in_cell(name, place):
+                raise rows_in_cell(self.names, place, self.name)
+
+    def _check_quotes(self) -> None:
+        """Check that every quote is closed, and its cell ends there (InputError).
+
+        Arrow reads a cell that never ends, and one with text after its last quote.
+        """
+        with self._reading():
+            try:
+                deque(self._parsed(), maxlen=0)
+            except csv.Error as error:
+                if "field larger" not in str(error):  # A cell may be long.
+                    raise
 
     @property
     def row_count(self) -> int:  # type: ignore[override]

@@ -35,7 +35,7 @@ from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.verdict import Judgement, judge
 from ldpaudit.judging.waivers import unused_waivers
-from ldpaudit.mechanisms import Mechanism, from_declaration, traits_of
+from ldpaudit.mechanisms import UNKNOWN, Mechanism, from_declaration, traits_of
 from ldpaudit.pipeline.described import claim_of, mechanism_info, release_info
 from ldpaudit.pipeline.public import public_facts
 from ldpaudit.pipeline.replayed import beyond_features, replay_finding, replay_notes
@@ -270,6 +270,9 @@ def claimed(release: Release, policy: Policy) -> tuple[Release, Mechanism]:
         return release, claim_of(release)
     stated = policy.claim.declaration(None if declared is None else declared.name)
     same = declared is not None and stated.name == declared.name
+    if declared is not None and declared.named and not same and declared.name != UNKNOWN:
+        who = "the file declares" if declared.source == "file" else "the options declare"
+        raise PolicyError(f"The policy asks for {stated.name}; {who} {declared.name}.")
     if same and (policy.claim.epsilon is not None or not traits_of(stated.name).whole):
         mechanism, limit = claim_of(release), stated.parameters.get("epsilon")
         if "lambda" in stated.parameters:

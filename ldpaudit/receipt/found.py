@@ -88,6 +88,8 @@ class Replay:
     """The same for releases of one key."""
     epsilon: tuple[float | None, float | None] | None = None
     """Where the declaration was edited, what the noise was drawn at and what is declared now."""
+    fields: tuple[str, ...] = ()
+    """Where the declaration was edited, the entries of it that differ, such as "before"."""
     features: FeatureReplay | None = None
     """What was found of those that the mechanism drew; None where it draws none."""
     given: str = ""

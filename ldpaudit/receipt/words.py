@@ -1,5 +1,7 @@
 """What a replay found, as a verdict and in words."""
 
+import math
+from collections.abc import Sequence
 from typing import Final, Literal
 
 from ldpaudit.receipt.found import OTHER_TRUTH, ColumnReplay, Replay
@@ -12,6 +14,9 @@ LEFT_OUT: Final = "release.rows_left_out"
 # Of an audit without a policy: 1 − confidence.
 ALPHA: Final = 0.05
 _CLASSES_NAMED: Final = 3
+_FIELDS_NAMED: Final = 3
+# ε of two declarations that differ by less, relatively, is the same.
+_SAME: Final = 1e-9
 _DRAWS: Final = "the declared mechanism draws with the committed key"
 
 
@@ -41,14 +46,8 @@ def decided(replay: Replay) -> bool:
 
 def reason(replay: Replay) -> str:
     """Return what was found, as a clause: no period, no capital."""
-    if replay.status == "edited" and replay.epsilon is not None:
-        drawn, declared = replay.epsilon
-        words = _lowered(replay.reason)
-        if drawn is None or declared is None:
-            return words
-        return (
-            f"{words}: it was drawn at ε = {number(drawn)}, and ε = {number(declared)} is declared"
-        )
+    if replay.status == "edited":
+        return _of_declaration(replay)
     if replay.status == "proven":
         return f"{_all(replay)} {_DRAWS}{_given(replay)}{_unseen(replay)}"
     if replay.status == "partly":
@@ -64,6 +63,30 @@ def sentence(replay: Replay, alpha: float = ALPHA) -> str:
         return f"Proven: {reason(replay)}."
     start = "Violation found" if outcome(replay, alpha) == "fail" else "Not proven"
     return f"{start}: {reason(replay)}."
+
+
+def _of_declaration(replay: Replay) -> str:
+    """Return how the declaration differs from the one that was committed to."""
+    words, known = _lowered(replay.reason), False
+    drawn, declared = replay.epsilon or (None, None)
+    if drawn is not None and declared is not None:
+        known = math.isclose(drawn, declared, rel_tol=_SAME)
+        if not known:
+            return (
+                f"{words}: it was drawn at ε = {number(drawn)}, and ε = {number(declared)} is "
+                "declared"
+            )
+    if not replay.fields:
+        return words
+    some = [f"'{name}'" for name in replay.fields[:_FIELDS_NAMED]]
+    rest = len(replay.fields) - _FIELDS_NAMED
+    some += [f"{rest} more"] if rest > 0 else []
+    differ = "is not as it was" if len(replay.fields) == 1 else "are not as they were"
+    return f"{words}: {_in_turn(some)} {differ}" + ("; ε is the same" if known else "")
+
+
+def _in_turn(words: Sequence[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
 def _lowered(text: str) -> str:

@@ -58,9 +58,11 @@ class Slices:
     column: str
     """The column's name; shown only where names may be."""
     names: tuple[str, ...]
-    """What the s slices are, the largest first; shown only where names may be."""
+    """The values of the s slices, those of most rows first; cells of a feature, never shown."""
     codes: IntArray
     """The slice of each row, int32 of shape (n,)."""
+    rest: bool = False
+    """Whether the last one is all other values together."""
 
     def __len__(self) -> int:
         """Return the number of slices s."""

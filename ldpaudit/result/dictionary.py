@@ -14,7 +14,7 @@ PLACEHOLDERS: Final = {
     "nothing of the release",
     "error": "`mse`, `mse_gain` (beyond other people's labels), `exact`, `within_1`, `within_5`, "
     "`within_10` (percent of the range), `bin_accuracy`, `bin_advantage`",
-    "group": "`class-2`, or `slice-1-3`: the third value of the first column of `--slice`",
+    "group": "`class-2`, or `slice-1-3`: the third slice of the first column of `--slice`",
     "class": "`class-2`, in the order of the declared labels",
     "method": "how it was computed",
     "percent": "`50`, `90` or `99`",

@@ -30,6 +30,8 @@ FILES: Final = 10_000
 """Files of a folder or a pattern."""
 CLASSES: Final = 10_000
 """Classes of a label."""
+LABEL_CHARACTERS: Final = 1000
+"""Characters of the name of a class."""
 CHANNEL_CELLS: Final = 1_000_000
 """Probabilities of a channel matrix."""
 DOCUMENT_BYTES: Final = 32 << 20

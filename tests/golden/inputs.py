@@ -87,8 +87,9 @@ def _cells(folder: Path, rows: int = 800) -> None:
     drawn = np.arange(rows) < 300
     labels = (rng.random(rows) < np.where(drawn, 0.5, chance)).astype(int)
     _save(folder, "cells", {"a": a, "b": b, "label": labels})
-    public = {"a": a[::-1], "b": b[::-1], "label": rng.random(rows) < chance[::-1]}
-    _save(folder, "cells_public", public | {"label": public["label"].astype(int)})
+    c, d = rng.integers(0, 5, (2, rows)).astype(float)  # Of other people.
+    public = rng.random(rows) < 1 / (1 + np.exp(2 - c - 0.5 * (d - 2)))
+    _save(folder, "cells_public", {"a": c, "b": d, "label": public.astype(int)})
     pd.DataFrame({"0": 1 - chance, "1": chance}).to_csv(folder / "posterior.csv", index=False)
     half = np.where(drawn, 0.5, np.nan)
     pd.DataFrame({"0": half, "1": half}).to_csv(folder / "canaries.csv", index=False)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from pyarrow import DictionaryArray, RecordBatchReader, array, csv, int8, table
+from pyarrow import DictionaryArray, RecordBatchReader, array, csv, float64, int8, table
 
 from ldpaudit.doors import (
     EXIT,
@@ -72,6 +72,27 @@ class Fewer(Nonsense):
 class Other(Nonsense):
     def sample(self, labels, rng):
         return table({"x": labels})
+
+
+class Infinite(Nonsense):
+    """Draws rows of the table it was fitted on, a number of which is infinite."""
+
+    drawn = float("inf")
+
+    def _learn(self, fitted, *_):
+        self.place = next(i for i, kind in enumerate(fitted.schema.types) if kind == float64())
+        self.fitted = fitted
+
+    def sample(self, labels, rng):
+        rows = self.fitted.take(array(np.arange(len(labels)) % len(self.fitted)))
+        name = rows.column_names[self.place]
+        return rows.set_column(self.place, name, array(np.full(len(labels), self.drawn)))
+
+
+class Empty(Infinite):
+    """Draws rows of the table it was fitted on, without one column."""
+
+    drawn = float("nan")
 
 
 class Warned(Nonsense):
@@ -279,12 +300,18 @@ def mechanism(
     )
 
 
+def squared(rows, power=2.0):
+    return rows**power / (rows**power).sum(axis=1, keepdims=True)
+
+
 def by_chance(rows, classes):
     drawn = np.random.default_rng().dirichlet(np.ones(len(classes)), len(classes))
     return Channel(drawn, classes, classes)
 
 
 NO_CHANNEL = mechanism(nonsense)
+LESS_NOISE = mechanism(lambda rows, classes: Channel(squared(rows), classes, classes))
+MORE_NOISE = mechanism(lambda rows, classes: Channel(squared(rows, 0.5), classes, classes))
 BARE_ROWS = mechanism(lambda rows, _: rows)
 HALF_ROWS = mechanism(lambda rows, classes: Channel(rows / 2, classes, classes))
 BY_CHANCE = mechanism(by_chance)

@@ -96,6 +96,8 @@ WRONG = [
     ("generator", "broken_parts:Nonsense", "must return a table. Got int instead."),
     ("generator", "broken_parts:Fewer", "rows. Got 0 instead."),
     ("generator", "broken_parts:Other", "with the columns and types of the table"),
+    ("generator", "broken_parts:Infinite", "a table of finite numbers; column 1 holds infinite"),
+    ("generator", "broken_parts:Empty", "values in every column; column 1 holds none"),
     ("generator", "shuffled_columns:ShuffledColumns", "calls itself 'shuffled-columns'"),
     ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
     ("audit", "broken_parts:NoFinding", "must return a Finding"),
@@ -153,6 +155,25 @@ def test_a_broken_mechanism_releases_and_audits_nothing(broken, command, data, p
         assert part in lines[0]
         assert "SECRET" not in said
         assert {*data.parent.iterdir()} == before
+
+
+def test_less_noise_than_asked_for_is_not_released(broken, command, data):
+    out = data.with_name("out.parquet")
+    words = ("privatize", data, "-o", out, "--mechanism", "broken", "--epsilon", 1.0)
+    broken("mechanism", {"broken": "broken_parts:LESS_NOISE"})
+    before = {*data.parent.iterdir()}
+    status, said = command(*words)
+    assert status == 2, said
+    assert "The mechanism 'broken' has ε = 2 where ε = 1 was asked for" in said
+    assert {*data.parent.iterdir()} == before
+
+
+def test_more_noise_than_asked_for_is_released(broken, command, data):
+    out = data.with_name("out.parquet")
+    broken("mechanism", {"broken": "broken_parts:MORE_NOISE"})
+    status, said = command("privatize", data, "-o", out, "--mechanism", "broken", "--epsilon", 1.0)
+    assert status == 0, said
+    assert out.exists()
 
 
 @pytest.mark.parametrize(

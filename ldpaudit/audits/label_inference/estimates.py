@@ -189,8 +189,9 @@ def slice_parts(context: AuditContext, run: AttackRun, attacks: int) -> Iterator
         ]
         for measure in (ACCURACY, ADVANTAGE):
             yield from _of_groups(run, groups, measure, confidence, attacks)
-        named = "; ".join(f"{i}: {name}" for i, name in enumerate(column.names, 1))
-        yield Note.info(AUDIT_ID, f"Slices {at} are by the column {column.column}: {named}.")
+        # Their values are cells of a feature, which no form contains.
+        order = "1 has the most rows" + (", the last one is all others" if column.rest else "")
+        yield Note.info(AUDIT_ID, f"Slices {at} are by the column {column.column}: {order}.")
 
 
 def _of_groups(

@@ -1,6 +1,6 @@
 """A replay: which released labels are what the declared mechanism draws with the committed key."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -147,6 +147,7 @@ def _compared(
             "edited",
             "The declaration was changed after the noise was drawn",
             epsilon=(_epsilon(original), _epsilon(declared)),
+            fields=_differing(stated, secret.statement.declaration),
         )
     committed = secret.statement.rows
     if declared.receipt.get("rows") != committed:
@@ -286,6 +287,20 @@ def _features(
     if rows is None and found.num_rows != committed:
         raise NotDrawnError("its stages need all rows, and some were left out or added")
     return found if rows is None else found.take(pa.array(rows))
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the entries in which two declarations differ, without their values."""
+    found = []
+    for key in sorted({*one, *other}):
+        ours, theirs = one.get(key), other.get(key)
+        if canonical_json(ours) == canonical_json(theirs):
+            continue
+        if key == "mechanism" and isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+            found += [f"mechanism.{own}" for own in _differing(ours, theirs)]
+        else:
+            found.append(key)
+    return tuple(found)
 
 
 def _epsilon(declared: ColumnsDeclaration) -> float | None:

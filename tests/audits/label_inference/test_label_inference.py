@@ -76,7 +76,7 @@ def test_groups_make_up_the_whole_and_the_curve_falls():
         )
         assert all(part.low < part.value < part.high for part in parts)
     assert found["attack.best.slice-1-1.advantage"].kind == "certified"
-    assert any("region" in note.text and "1: r0" in note.text for note in finding.notes)
+    assert any("region: 1 has the most rows" in note.text for note in finding.notes)
     assert curve.id == "attack.best.accuracy_by_confidence"
     assert (curve.kind, curve.simultaneous, curve.x[-1]) == ("certified", True, 1.0)
     half = int(np.searchsorted(curve.x, 0.5))

@@ -13,11 +13,13 @@ from ldpaudit.commands.run.work import run_and_write
 from ldpaudit.errors import InputError
 from ldpaudit.extras.kinds.mechanisms.with_features import ModelBasedRR
 
+REGIONS = np.array(["zzwest", "zznorth", "zzeast"])
+
 
 def survey(n=300):
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 2, n)
-    frame = pd.DataFrame({"x": rng.normal(size=n) + truth, "qzregion": np.arange(n) % 3})
+    frame = pd.DataFrame({"x": rng.normal(size=n) + truth, "qzregion": REGIONS[np.arange(n) % 3]})
     public = np.full((n, 2), 0.5)
     mechanism = ModelBasedRR(("no", "yes"), 0.5, 0.0)
     released = mechanism.sample(truth.astype(np.int32), public, rng)
@@ -49,7 +51,8 @@ def test_slices_and_the_public_model_reach_the_report(tmp_path):
     page = paths.html.read_text()
     assert "column 1, slice 3" in page
     assert "What the references mean" in page
-    assert "Slices 1 are by the column qzregion" in page
+    assert "Slices 1 are by the column qzregion: 1 has the most rows" in page
+    assert "zz" not in page + paths.json.read_text()
 
 
 @pytest.mark.parametrize(

@@ -311,6 +311,8 @@ def test_options_of_run_for_all_releases(files, tmp_path):
         assert {r.id: r.status for r in result.audits}["observational"] == "ran"
     assert not comparison.difference("attack.best.slice-1-1.accuracy").simultaneous
     assert ("column 1, slice 2" in page, "region" in comparison.run.command) == (True, False)
+    # No value of the column, which is a cell of a feature.
+    assert not [word for word in ("north", "south") if word in page + comparison.to_json()]
     assert "nowhere" in refused("compare", rr, weak, "--slice", "nowhere", folder=tmp_path)
     line = refused("compare", rr, weak, *more, "--canaries", tmp_path / "short.csv")
     assert line.startswith("ldpaudit: rr.parquet: The canaries' table must have 1500 rows")

@@ -254,6 +254,36 @@ def test_an_edited_declaration_is_found(epsilon, status, few):
     assert f"drawn at ε = 1, and ε = {epsilon:g} is declared" in printed
 
 
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda stated: stated["mechanism"]["classes"].reverse(), "'mechanism.classes' is not"),
+        (
+            lambda stated: stated["mechanism"].update(
+                classes=[*stated["mechanism"]["classes"], "zz"], epsilon=1.0, **{"lambda": None}
+            ),
+            "'mechanism.classes', 'mechanism.epsilon' and 'mechanism.lambda' are not as they were",
+        ),
+        (lambda stated: stated.pop("provenance"), "'provenance' is not as it was; ε is the same"),
+        (lambda stated: stated.update(before=[]), "'before'"),
+        (lambda stated: (stated.pop("before"), stated.pop("provenance")), "'before' and 'prov"),
+    ],
+)
+def test_what_was_edited_is_named(change, words, few):
+    """Where ε is as it was, the entry that differs, and none of its values."""
+    table = pq.read_table("r.parquet")
+    stated = json.loads(table.schema.metadata[b"ldpaudit"])
+    change(stated)
+    content = json.dumps(stated).encode()
+    pq.write_table(table.replace_schema_metadata({b"ldpaudit": content}), "r.parquet")
+    ended, printed = called("verify", "r.parquet", "--truth", "t.parquet")
+    assert ended == 3, printed
+    assert "declaration was changed after the noise was drawn: '" in printed
+    assert words in printed
+    assert "it was drawn at" not in printed
+    assert "zz" not in printed
+
+
 def test_the_truth_of_another_release_is_said_to_be_so(few):
     words = ("--mechanism", "rr", "--epsilon", "1", "--id", "person")
     called("privatize", "data.parquet", "-o", "b.parquet", "--secret", "tb.parquet", *words)

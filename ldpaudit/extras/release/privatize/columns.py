@@ -51,6 +51,8 @@ from ldpaudit.receipt.commitment import LabelSeal
 from ldpaudit.release import ColumnsDeclaration, Label, LabelDeclaration
 
 CHANGED: Final = "The data changed while it was read; run again when nothing writes to it."
+# By how much more ε than asked for is rounding alone, relatively.
+_ROUNDING: Final = 1e-6
 # Options that are further parameters of a declaration, with their names there.
 _SETTINGS: Final = {
     "clipped": "clipped",
@@ -314,7 +316,11 @@ def read_columns(
     fields = [source.schema.field(one.request.label) for one in columns]
     if stated.joint is not None:
         domains = [survey.domain.classes for survey in surveys]
-        joint = joint_family(stated.joint).from_parameters({"epsilon": stated.epsilon}, domains)
+        kind = joint_family(stated.joint)
+        joint = kind.from_parameters({"epsilon": stated.epsilon}, domains)
+        # What our rs-fd calls ε, as its authors do, is less than its exact one.
+        if not kind.__module__.startswith("ldpaudit."):
+            _check_within(joint, stated.epsilon)
         parts = zip((c.request for c in columns), fields, surveys, joint.columns, strict=True)
         return PrivateColumns(tuple(PrivateColumn(*part) for part in parts), joint, sealed)
     built = []
@@ -439,6 +445,7 @@ def build(
             message = message.replace(f"'{name}'", f"--{option.replace('_', '-')}")
         raise InputError(message) from None
     _check_hides(built)
+    _check_within(built, options.epsilon)
     noisy = built.offers(NoisyFeatures)
     refuse(
         noisy is not None and not noisy.claim_holds(),
@@ -479,6 +486,16 @@ def _check_hides(mechanism: Mechanism) -> None:
         "With these parameters epsilon is infinite: some true label would be revealed for "
         "certain; give a larger lambda or floor, or a channel without zeros.",
     )
+
+
+def _check_within(mechanism: Mechanism | JointMechanism, asked: float | None) -> None:
+    """Refuse a mechanism whose exact ε is larger than the one asked for (InputError)."""
+    epsilon = mechanism.epsilon
+    if asked is not None and epsilon is not None and epsilon > asked * (1 + _ROUNDING):
+        raise InputError(
+            f"The mechanism {mechanism.name!r} has ε = {epsilon:.6g} where ε = {asked:.6g} was "
+            "asked for; nothing was released."
+        )
 
 
 def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> Prior:

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 _OF_FEATURES: Final = " of the features"
 _SAMPLE_ROWS: Final = 8192
 _MOST_CATEGORIES: Final = 250
+_TRIED: Final = 1000
 TRAINED_ON_PRIVATE: Final = (
     "The generator was trained on the private rows themselves, so its synthetic rows may give some "
     "of them away; the guarantee of the mechanism assumes public rows (--generator-data)."
@@ -197,6 +198,8 @@ def fit_generator(
         progress=progress,
         device=request.device,
     )
+    # What it returns is looked at before a label is drawn, and goes nowhere.
+    fitted.sample(np.resize(codes, _TRIED), np.random.default_rng(0))
     warning = (TRAINED_ON_PRIVATE,) if public is None else ()
     return FittedGenerator(fitted, (*warning, *fitted.warnings))
 

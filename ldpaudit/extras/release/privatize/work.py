@@ -52,6 +52,7 @@ from ldpaudit.extras.release.privatize.features import (
     FittedGenerator,
     SyntheticSample,
     fit_generator,
+    labelled_rows,
     sample_rows,
     synthetic_sample,
     without_unused,
@@ -66,6 +67,7 @@ from ldpaudit.extras.release.privatize.labels import (
     one_batch,
     row_pairs,
 )
+from ldpaudit.extras.release.privatize.others import check_not_the_same_file, check_other_rows
 from ldpaudit.extras.release.privatize.plan import StatedRelease, stated_release
 from ldpaudit.extras.release.privatize.release import RowRelease, row_release
 from ldpaudit.extras.release.privatize.remembered import RememberedAnswers
@@ -330,6 +332,7 @@ def _plan(
     # A generator is of a mechanism that releases one column only.
     one, survey = columns.first.request, columns.first.survey
     synthetic_sample(one, survey, features, None)
+    _check_other_rows(request, source, columns, features)
     fitted = fit_generator(one, source, survey, features, progress)
     unproven: tuple[str, ...] = ()
     if key is not None and (why := _without_receipt(columns)):
@@ -370,6 +373,24 @@ def _plan(
         seals,
     )
     return plan, (*unproven, *warnings_of(columns), *of_generator)
+
+
+def _check_other_rows(
+    request: PrivatizeRequest, source: TableSource, columns: PrivateColumns, features: pa.Schema
+) -> None:
+    """Refuse further tables that hold the private rows (InputError)."""
+    for column in columns.each:
+        one, classes = column.request, column.survey.domain.classes
+        for place, role in (
+            (one.synthetic, "synthetic"),
+            (one.public, "public"),
+            (one.generator_data, "generator's"),
+        ):
+            if place is not None:
+                check_not_the_same_file(request.data, place, role)
+                check_other_rows(
+                    source, labelled_rows(place, one, features, classes, role)[0], role
+                )
 
 
 def _without_receipt(columns: PrivateColumns) -> str:

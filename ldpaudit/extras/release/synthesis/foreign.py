@@ -1,18 +1,25 @@
 """Generators of other packages: their faults are one line, and what they return is checked."""
 
 import json
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import EntryPoint
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from ldpaudit.datasets.formats.tables import LISTS, is_any
+from ldpaudit.datasets.names import called
 from ldpaudit.device import DeviceName
 from ldpaudit.doors import Generator, InputError, IntArray, Progress
 from ldpaudit.generators import TrainedOn, check_labels, not_fitted
 from ldpaudit.plugins import check_name, check_one, imported, package_of, watched
+
+# The chance that a column with some values has none in as many rows: a smaller one is none.
+_CHANCE: Final = 1e-9
 
 
 class ForeignGenerator(Generator):
@@ -24,6 +31,8 @@ class ForeignGenerator(Generator):
         self.name: str = point.name  # type: ignore[misc]
         self._schema: pa.Schema | None = None
         self._classes = 0
+        self._filled: dict[str, float] = {}
+        self._finite: list[str] = []
         with self._watched():
             self._own = self._maker(trained_on=trained_on)
 
@@ -47,6 +56,8 @@ class ForeignGenerator(Generator):
             self.warnings = (said,) if isinstance(said, str) else tuple(map(str, said))
             json.dumps(dict(self._own._kind()))
         self._schema, self._classes = table.schema, classes
+        self._filled = {name: _filled(table.column(name)) for name in table.column_names}
+        self._finite = [n for n in table.column_names if not _infinite(table.column(n))]
 
     def sample(self, labels: IntArray, rng: np.random.Generator) -> pa.Table:
         if self._schema is None:
@@ -62,7 +73,20 @@ class ForeignGenerator(Generator):
         same = drawn.schema.names == self._schema.names and drawn.schema.types == self._schema.types
         if not same:
             raise InputError(f"{must} with the columns and types of the table it was fitted on.")
+        self._check_values(drawn, must)
         return drawn
+
+    def _check_values(self, drawn: pa.Table, must: str) -> None:
+        """Check that what was drawn could be features: no infinite ones, no column of nothing."""
+        infinite = [name for name in self._finite if _infinite(drawn.column(name))]
+        if infinite:
+            which = called(infinite[0], drawn.column_names)
+            raise InputError(f"{must} of finite numbers; {which} holds infinite ones.")
+        for name, share in self._filled.items():
+            impossible = share >= 1 or len(drawn) * math.log1p(-share) < math.log(_CHANCE)
+            if len(drawn) and share and impossible and not _filled(drawn.column(name)):
+                which = called(name, drawn.column_names)
+                raise InputError(f"{must} with values in every column; {which} holds none.")
 
     def _kind(self) -> Mapping[str, Any]:
         with self._watched():
@@ -79,6 +103,8 @@ class ForeignGenerator(Generator):
             "classes": self._classes,
             "warnings": list(self.warnings),
             "schema": self._schema,
+            "filled": self._filled,
+            "finite": self._finite,
             "own": own,
         }
 
@@ -92,6 +118,7 @@ class ForeignGenerator(Generator):
         made = cls(point, state["trained_on"])
         made._rows, made._classes = state["rows"], state["classes"]
         made.warnings, made._schema = tuple(state["warnings"]), state["schema"]
+        made._filled, made._finite = state.get("filled", {}), state.get("finite", [])
         with made._watched():
             own: Any = made._maker.from_state(state["own"])
         if not isinstance(own, Generator):
@@ -101,6 +128,27 @@ class ForeignGenerator(Generator):
             )
         made._own = own
         return made
+
+
+def _floats(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Return the numbers of a column, also those in its lists; None where it has none."""
+    while is_any(column.type, *LISTS):
+        column = pc.list_flatten(column)
+    return column.cast(pa.float64()) if pa.types.is_floating(column.type) else None
+
+
+def _infinite(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds an infinite number."""
+    numbers = _floats(column)
+    return numbers is not None and bool(pc.any(pc.is_inf(numbers)).as_py())
+
+
+def _filled(column: pa.ChunkedArray) -> float:
+    """Return the share of a column's values that are not missing."""
+    numbers = _floats(column)
+    some = column if numbers is None else numbers
+    nan = 0 if numbers is None else pc.sum(pc.is_nan(numbers)).as_py() or 0
+    return (len(some) - some.null_count - nan) / len(some) if len(some) else 0.0
 
 
 def load_maker(point: EntryPoint) -> type[Generator]:
