@@ -289,7 +289,29 @@ def _own_class(error: BaseException) -> type[BaseException]:
 
 def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
     """Return the one line about a part of others that failed."""
-    return f"The plug-in {name!r} ({kind}) failed: {where(error)}; {otherwise}."
+    return f"The plug-in {name!r} ({kind}) failed: {where(error)}{_misstated(error)}; {otherwise}."
+
+
+def _misstated(error: BaseException) -> str:
+    """Return what is wrong in a number or note of a result that a part built; empty of all else."""
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    from ldpaudit import result
+
+    fields_known = getattr(getattr(result, error.title, None), "model_fields", {})
+    for one in error.errors(include_url=False, include_input=False):
+        name, cause = one["loc"][:1], one.get("ctx", {}).get("error")
+        # What our own validators say holds no data; what those of others say may.
+        frames = [] if cause is None else list(traceback.walk_tb(cause.__traceback__))
+        own = bool(frames) and str(frames[-1][0].f_globals.get("__name__")).startswith(f"{_OURS}.")
+        if (cause is not None and not own) or (name and name[0] not in fields_known):
+            continue
+        why = one["msg"].removeprefix("Value error, ").rstrip(".")
+        place = f"the {name[0]!r} of its {error.title}: " if name else ""
+        return f" ({place}{why[:1].lower()}{why[1:]})"
+    return ""
 
 
 def at_fault(error: BaseException) -> tuple[str, str] | None:

@@ -201,7 +201,8 @@ def _one_line(error: Exception) -> str:
         str(error)
     )
     if isinstance(error, MemoryError) or lacks:
-        return "This needs more memory than there is, or than the process may use."
+        said = "This needs more memory than there is, or than the process may use."
+        return _by_part(error, said)
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
         return "No folder for temporary files can be written; set TMPDIR to one that can."
     if isinstance(error, OSError) and error.strerror:

@@ -24,11 +24,12 @@ class ForeignGenerator(Generator):
         self.name: str = point.name  # type: ignore[misc]
         self._schema: pa.Schema | None = None
         self._classes = 0
-        with self._watched():
+        with self.watched():
             self._own = self._maker(trained_on=trained_on)
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def watched(self) -> Iterator[None]:
+        """Say in one line, which names the generator, what goes wrong in its code."""
         with watched("generator", self.name, "nothing was released"):
             yield
 
@@ -41,7 +42,7 @@ class ForeignGenerator(Generator):
         progress: Progress,
         device: DeviceName,
     ) -> None:
-        with self._watched():
+        with self.watched():
             self._own.fit(table, codes, classes, rng=rng, progress=progress, device=device)
             said: Any = self._own.warnings
             self.warnings = (said,) if isinstance(said, str) else tuple(map(str, said))
@@ -52,7 +53,7 @@ class ForeignGenerator(Generator):
         if self._schema is None:
             raise not_fitted()
         codes = check_labels(labels, self._classes)
-        with self._watched():
+        with self.watched():
             drawn = self._own.sample(codes, rng)
         must = f"The plug-in {self.name!r} (generator) must return a table"
         if not isinstance(drawn, pa.Table):
@@ -65,13 +66,13 @@ class ForeignGenerator(Generator):
         return drawn
 
     def _kind(self) -> Mapping[str, Any]:
-        with self._watched():
+        with self.watched():
             return {**self._own._kind(), **self._package}
 
     def state(self) -> Mapping[str, Any]:
         if self._schema is None:
             raise not_fitted()
-        with self._watched():
+        with self.watched():
             own = self._own.state()
         return {
             "trained_on": self.trained_on,
@@ -92,7 +93,7 @@ class ForeignGenerator(Generator):
         made = cls(point, state["trained_on"])
         made._rows, made._classes = state["rows"], state["classes"]
         made.warnings, made._schema = tuple(state["warnings"]), state["schema"]
-        with made._watched():
+        with made.watched():
             own: Any = made._maker.from_state(state["own"])
         if not isinstance(own, Generator):
             raise InputError(
