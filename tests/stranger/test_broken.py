@@ -1,5 +1,6 @@
 """Parts of other packages that are broken: one line each, and other commands work."""
 
+import re
 import shutil
 
 import numpy as np
@@ -80,6 +81,17 @@ WRONG = [
     ("generator", "broken_parts:Refusing", "'broken' (generator): Three labels are too many."),
     ("command", "broken_parts:NO_FILE", "'broken' (command): A file could not be used: No such"),
     ("command", "broken_parts:RETURNS_NONSENSE", "returned the exit status 7; it must be one of"),
+    (
+        "command",
+        "broken_parts:RETURNS_TEXT",
+        "must return an exit status (0, 1, 3) or None. Got str",
+    ),
+    (
+        "command",
+        "broken_parts:RETURNS_TRUE",
+        "must return an exit status (0, 1, 3) or None. Got bool",
+    ),
+    ("command", "broken_parts:ENDS_BY_7", "returned the exit status 7; it must be one of 0, 1, 3."),
     ("audit", "broken_parts:NoRun", "must have the methods unavailable and run"),
     ("audit", "broken_parts:RefusingAudit", "'broken' (audit): Three labels are too many."),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
@@ -100,6 +112,17 @@ WRONG = [
     ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
     ("audit", "broken_parts:NoFinding", "must return a Finding"),
     ("audit", "broken_parts:RAISING", "calls itself None"),
+    ("audit", "broken_parts:NoNumber", "(the 'value' of its Estimate: a number of the result must"),
+    ("audit", "broken_parts:NoLevel", "(the 'level' of its Estimate: input should be less than 1)"),
+    ("audit", "broken_parts:OwnModel", "failed: ValidationError at line"),
+    ("audit", "broken_parts:NoMemory", "'broken' (audit): This needs more memory than there is"),
+    ("mechanism", "broken_parts:BARE_PARAMETERS", "ldpaudit.doors.Parameter. Got str in it."),
+    ("mechanism", "broken_parts:LISTED_PARAMETERS", "ldpaudit.doors.Parameter. Got list instead."),
+    ("mechanism", "broken_parts:BareParameters", "ldpaudit.doors.Parameter. Got str in it."),
+    ("mechanism", "broken_parts:NO_FUNCTION", "The 'channel' of the plug-in 'broken' (mechanism)"),
+    ("mechanism", "broken_parts:CHECKS_NEVER", "parameter 'epsilon' of the plug-in 'broken' (mech"),
+    ("mechanism", "broken_parts:MORE_OUTPUTS", "releases 1 value that nobody declared; list"),
+    ("mechanism", "broken_parts:NUMBERS_OF_TEXT", "(mechanism) must be numbers."),
     ("mechanism", "broken_parts:RAISING", "is not a mechanism with traits"),
     ("mechanism", "broken_parts:NO_CHANNEL", "must be a ldpaudit.doors.Channel. Got int instead."),
     ("mechanism", "broken_parts:BARE_ROWS", "must be a ldpaudit.doors.Channel. Got ndarray"),
@@ -204,10 +227,33 @@ def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind)
     assert twice in lines[0]
 
 
-@pytest.mark.parametrize(("place", "status"), [("RETURNS_FAIL", 1), ("RETURNS_TEXT", 0)])
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [("RETURNS_FAIL", 1), ("RETURNS_NUMPY", 3), ("RETURNS_NOTHING", 0), ("ENDS_BY_1", 1)],
+)
 def test_what_a_command_returns_is_its_exit_status(broken, command, place, status):
     broken("command", {"broken": f"broken_parts:{place}"})
     assert command("broken") == (status, "")
+
+
+@pytest.mark.parametrize(
+    ("place", "status"), [("SAYS_AND_FAILS", 1), ("SAYS_AND_7", 2), ("SAYS_AND_TRUE", 2)]
+)
+def test_an_answer_is_given_once_its_status_is_one(broken, command, tmp_path, place, status):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    file = tmp_path / "o.json"
+    found, said = command("broken", "--json", file)
+    assert found == status, said
+    assert ("a line" in said, file.exists()) == (status == 1, status == 1)
+    assert len(said.splitlines()) == (2 if status == 1 else 1)
+
+
+def test_what_an_answer_cannot_be_written_names_the_command(broken, command, tmp_path):
+    broken("command", {"broken": "broken_parts:STORES_HALF"})
+    status, said = command("broken", "--json", tmp_path / "o.json")
+    assert (status, len(said.splitlines())) == (2, 1), said
+    assert "The plug-in 'broken' (command) failed: RuntimeError at line" in said
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_warning_of_a_generator_is_a_text(broken, installed):
@@ -347,7 +393,9 @@ def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):
 @pytest.mark.parametrize(
     ("place", "part"),
     [
-        ("Unstorable", "must consist of numbers, texts, lists, dicts and arrays. Got object"),
+        ("Unstorable", "(generator): The state of a generator must consist of numbers, texts"),
+        ("Unstorable", "lists, dicts and arrays. Got object"),
+        ("StrangeKeys", "'broken' (generator): The state of a generator must consist of numbers"),
         ("Lost", "must make a generator of its state. Got int instead."),
     ],
 )
@@ -357,7 +405,7 @@ def test_what_a_generator_learnt_must_be_stored(broken, installed, tmp_path, pla
     fitted = generator("broken").fit(
         pa.table({"x": labels}), labels, 2, rng=np.random.default_rng()
     )
-    with pytest.raises(InputError, match=part):
+    with pytest.raises(InputError, match=re.escape(part)):
         load_generator(save_generator(fitted, tmp_path / "generator.npz"))
 
 
