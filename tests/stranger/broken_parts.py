@@ -149,6 +149,12 @@ class OwnModel(Audit):
         return SECRET(value="SECRET")
 
 
+class MoreThanClaimed(Audit):
+    def run(self, context):
+        bound = Estimate.lower_bound("broken.v", "V", 9.0, 0.95, unit="nats", axis="epsilon")
+        return Finding(estimates=(bound,))
+
+
 class NoMemory(Audit):
     def run(self, context):
         return np.ones(10**16)

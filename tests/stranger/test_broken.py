@@ -178,6 +178,17 @@ def test_a_broken_mechanism_releases_and_audits_nothing(broken, command, data, p
         assert {*data.parent.iterdir()} == before
 
 
+def test_a_bound_above_the_claim_is_not_passed_over(broken, command, data):
+    release, truth = data.with_name("r.parquet"), ("--truth", data)
+    words = ("-o", release, *MECHANISM, "--experimental", "--seed", 4)
+    assert command("privatize", data, *words)[0] == 0
+    broken("audit", {"broken": "broken_parts:MoreThanClaimed"})
+    own = ("--only", "mechanism", "--only", "power")
+    status, said = command("run", release, *truth, *own, "--only", "broken")
+    assert (status, "Publish: not yet." in said) == (3, True), said
+    assert "the audit broken, which is not one of ldpaudit's own, certifies ε = 9" in said
+
+
 @pytest.mark.parametrize(
     ("place", "part"),
     [
