@@ -17,6 +17,8 @@ VERSION: Final = 3
 
 # A class with fewer rows cannot be learnt.
 MIN_CLASS_ROWS: Final = 20
+# The names that no generator of another package may have.
+BUILT_IN: Final = frozenset(("gan", "mixture"))
 
 # Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
 # rows, or a generator with a privacy budget of its own.

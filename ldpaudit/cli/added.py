@@ -16,7 +16,7 @@ from ldpaudit.commands.interface import EXIT
 from ldpaudit.commands.registered import load_command, of_others
 from ldpaudit.errors import InputError, LdpAuditError, refuse
 from ldpaudit.options import declared, group
-from ldpaudit.plugins import watched, where
+from ldpaudit.plugins import clash, watched, where
 
 
 class Commands(TyperGroup):
@@ -45,10 +45,7 @@ def refused(program: Commands) -> Iterator[str]:
     for members in (program, *groups):
         for name, point in _named(members.name).items():
             if name in members.commands:
-                yield (
-                    f"The plug-in {point.name!r} (command) has a built-in command's name and was "
-                    "not used."
-                )
+                yield clash("command", point)
 
 
 def _named(group_name: str | None) -> dict[str, EntryPoint]:
@@ -95,7 +92,7 @@ class _OfOthers(Command):
         listed, part = ", ".join(map(str, known)), f"The plug-in {self.part!r} (command)"
         if returned is None:
             return EXIT["pass"]
-        if not isinstance(returned, Integral) or isinstance(returned, bool):
+        if isinstance(returned, bool) or not isinstance(returned, Integral):
             raise InputError(
                 f"{part} must return an exit status ({listed}) or None. Got "
                 f"{type(returned).__name__} instead."

@@ -168,7 +168,9 @@ def carry_out(
                     f"The work of {_named(work)} must return a ldpaudit.doors.Told. Got "
                     f"{type(result).__name__} instead.",
                 )
-                words = [_KEPT] if kept and result.confidential else words_of(result, quiet=quiet)
+                words: list[Said] = [_KEPT]
+                if not (kept and result.confidential):
+                    words = words_of(result, quiet=quiet)
             answer = Answer(result, words, outputs, quiet)
             if held is None:
                 answer.write()

@@ -1,7 +1,9 @@
 """Parts of other packages that are broken: one line each, and other commands work."""
 
+import json
 import re
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -14,10 +16,12 @@ from ldpaudit.datasets.formats.read_back import check_read_back
 from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.errors import InputError
 from ldpaudit.extras.release.synthesis.factory import (
+    GENERATORS,
     generator,
     load_generator,
     save_generator,
 )
+from ldpaudit.generators import BUILT_IN
 
 MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
 # Of trees nothing of another package is used.
@@ -281,7 +285,10 @@ def test_a_command_takes_no_name_of_ours(broken, command, name):
     words = {"policy": ("policy", "--help")}.get(name, (*name.split("."), "--help"))
     status, said = command(*words)
     assert status == 0, said
-    warning = f"ldpaudit: The plug-in {name!r} (command) has a built-in command's name"
+    warning = (
+        f"ldpaudit: The plug-in {name!r} (command) of the package 'broken' has a built-in "
+        "command's name, so the built-in one is used."
+    )
     assert said.count(warning) == 1, said
     assert "Usage: ldpaudit" in said
 
@@ -298,6 +305,61 @@ def test_built_in_readers_formats_and_generators_stay(broken, command, data):
     words = (*GENERATED, "mixture", "--experimental", "--seed", 1)
     status, said = command("privatize", data, "-o", data.with_name("m.parquet"), *words)
     assert status == 0, said
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place"),
+    [
+        ("mechanism", "randomized-response", "GOOD"),
+        ("mechanism", "rr", "GOOD"),
+        ("generator", "mixture", "Raising"),
+        ("audit", "power", "Audit"),
+        ("attack", "bayes", "RAISING"),
+        ("format", "html", "RENDERS_RAISING"),
+    ],
+)
+def test_a_name_of_ours_is_one_line(broken, command, data, kind, name, place):
+    broken(kind, {name: f"broken_parts:{place}"})
+    line = (
+        f"ldpaudit: The plug-in {name!r} ({kind}) of the package 'broken' has a built-in {kind}'s "
+        "name, so the built-in one is used."
+    )
+    asked = ("run", data, "--truth", data, *MECHANISM, "--only", "power", "--only", "mechanism")
+    for words in (("--version",), (*asked, "--quiet")):
+        status, said = command(*words)
+        assert status != 2, said
+        assert [one for one in said.splitlines() if "plug-in" in one] == [line]
+    assert "broken_parts" not in sys.modules
+
+
+def test_generators_of_ours_are_known_to_the_core():
+    assert {*GENERATORS} == BUILT_IN
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("READS_PARQUET", True),
+        ("READS_RAISING", False),
+        ("READS_TEXT", False),
+        ("NOTHING", False),
+    ],
+)
+def test_an_ending_of_ours_is_one_line(broken, command, data, place, said):
+    broken("reader", {"broken": f"broken_parts:{place}"})
+    line = (
+        "ldpaudit: The plug-in 'broken' (reader) of the package 'broken' reads '.parquet', as a "
+        "built-in reader does, so the built-in one is used."
+    )
+    file = data.with_suffix(".json")
+    words = ("run", data, *MECHANISM, "--only", "mechanism", "--quiet", "--json", file)
+    status, printed = command(*words)
+    assert status in (0, 3), printed
+    assert [one for one in printed.splitlines() if "plug-in" in one] == [line] * said
+    # It was looked at alone, and took no part.
+    parts = json.loads(file.read_text())["run"]["plugins"]
+    assert "broken" not in {part["name"] for part in parts}
+    assert "plug-in" not in command("--version")[1]
 
 
 def test_a_stream_of_other_rows_is_refused(broken, tmp_path):
