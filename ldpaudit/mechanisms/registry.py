@@ -52,6 +52,11 @@ def family(name: str) -> Family:
     points = _entry_points()
     if name not in points and name in ORDER:
         raise InputError(f"This installation lacks the mechanism {name!r}; install ldpaudit again.")
+    if name in SHORT and name not in points:
+        raise InputError(
+            f"The mechanism {name!r} must be declared by its full name; did you mean "
+            f"{SHORT[name]!r}?"
+        )
     if name not in points:
         raise InputError(
             f"The mechanism {name!r} is not one that can be audited; "

@@ -15,6 +15,7 @@ from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.receipt.request import VerifyRequest
 from ldpaudit.receipt.found import FeatureReplay, Replay, Status
 from ldpaudit.receipt.words import Outcome, outcome, sentence
+from ldpaudit.result.numbers import counted
 from ldpaudit.work.files import WholeFiles
 
 _CHANGED_ROWS: Final = pa.schema([("column", pa.string()), ("row", pa.int64())])
@@ -107,7 +108,9 @@ class Verified(Confidential):
         if self.commitment:
             yield "commitment", self.commitment
         for one in self.columns:
-            yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} labels are as drawn"
+            are = "is" if one.equal == 1 else "are"
+            of_all = counted(one.rows, "label")
+            yield "column", f"{one.label}: {one.equal:,} of {of_all} {are} as drawn"
         if self.reordered:
             yield "note", "rows are in another order than when they were drawn"
 

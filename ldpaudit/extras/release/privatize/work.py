@@ -73,6 +73,7 @@ from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequ
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import PrivatePrior, Secret, Statement
+from ldpaudit.result.numbers import counted
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
@@ -140,7 +141,7 @@ class PrivatizeSummary(Told):
                 remark(line)
             return
         request, columns, spent = self.request, self.columns, self.columns.spent
-        rows, total = f"{self.rows:,} rows", f"ε = {self.total_epsilon:.6g} nats"
+        rows, total = counted(self.rows, "row"), f"ε = {self.total_epsilon:.6g} nats"
         if len(columns.each) == 1:
             yield f"Released {rows} by {columns.first.mechanism.description}."
             if spent > 0:
@@ -642,10 +643,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
-        yield (
-            f"Few people are in this table ({rows:,} rows, {labels} labels): an audit of so few "
-            "may be inconclusive."
-        )
+        few = f"{counted(rows, 'row')}, {counted(labels, 'label')}"
+        yield f"Few people are in this table ({few}): an audit of so few may be inconclusive."
 
 
 def _in_the_clear(column: PrivateColumn, about: str) -> Iterator[str]:
