@@ -30,7 +30,6 @@ from ldpaudit.datasets.formats.tables import (
 )
 from ldpaudit.errors import InputError
 from ldpaudit.release import IntArray, Label
-from ldpaudit.result.numbers import counted
 from ldpaudit.work.limits import CLASSES, DIGITS
 
 _DECIMAL: Final = re.compile(r"[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -71,7 +70,7 @@ def check_inside(codes: IntArray, which: str, among: str, why: str = "") -> None
     if outside:
         more = f": {why}. Write them in one way." if why else "."
         raise InputError(
-            f"Every {which} must be one of {among}; {outside:,} of {counted(len(codes), 'row')} "
+            f"Every {which} must be one of {among}; {outside:,} of {len(codes):,} rows "
             f"{'holds' if outside == 1 else 'hold'} another value{more}"
         )
 

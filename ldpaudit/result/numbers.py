@@ -158,11 +158,6 @@ def rows(count: float, direction: Direction = "nearest") -> str:
     return number(math.ceil(count) if direction == "up" else round(count))
 
 
-def counted(count: int, word: str) -> str:
-    """Return a count with its word, ``1 row`` or ``48,842 rows``."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
-
-
 def counted_as(mechanism: str) -> str:
     """Return what is counted of a node by its mechanism's name: people over several releases."""
     return "people" if mechanism == "repeated" else "rows"

@@ -73,7 +73,6 @@ from ldpaudit.options.tables import Table
 from ldpaudit.pipeline.audit import audit, run_info
 from ldpaudit.pipeline.terms import Terms
 from ldpaudit.receipt.found import Replay
-from ldpaudit.result.numbers import counted
 from ldpaudit.work.progress import Watched
 from ldpaudit.work.tasks import Tasks, Threads
 
@@ -238,7 +237,7 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
     apart = [p for p in prints if p.mismatch]
     digests = ("no digest" if p.sha256 is None else f"sha256 {p.sha256[:_SHOWN]}…" for p in prints)
     known = "; ".join(
-        f"{p.name}: {counted(p.rows, 'row')}, {counted(p.features, 'feature column')}, {digest}"
+        f"{p.name}: {p.rows:,} rows, {p.features} feature column{'s' * (p.features != 1)}, {digest}"
         for p, digest in zip(prints, digests, strict=True)
     )
     differ = (f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart)

@@ -15,7 +15,6 @@ from ldpaudit.extras.receipt.replay import replay
 from ldpaudit.extras.receipt.request import VerifyRequest
 from ldpaudit.receipt.found import FeatureReplay, Replay, Status
 from ldpaudit.receipt.words import Outcome, outcome, sentence
-from ldpaudit.result.numbers import counted
 from ldpaudit.work.files import WholeFiles
 
 _CHANGED_ROWS: Final = pa.schema([("column", pa.string()), ("row", pa.int64())])
@@ -109,8 +108,8 @@ class Verified(Confidential):
             yield "commitment", self.commitment
         for one in self.columns:
             are = "is" if one.equal == 1 else "are"
-            of_all = counted(one.rows, "label")
-            yield "column", f"{one.label}: {one.equal:,} of {of_all} {are} as drawn"
+            labels = "label" if one.rows == 1 else "labels"
+            yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} {labels} {are} as drawn"
         if self.reordered:
             yield "note", "rows are in another order than when they were drawn"
 

@@ -73,7 +73,6 @@ from ldpaudit.extras.release.privatize.request import DataOptions, PrivatizeRequ
 from ldpaudit.extras.release.privatize.scan import ReleasedColumns
 from ldpaudit.mechanisms.keyed import BLOCK_ROWS, NoiseKey
 from ldpaudit.receipt.commitment import PrivatePrior, Secret, Statement
-from ldpaudit.result.numbers import counted
 from ldpaudit.terminal import remark
 from ldpaudit.work.files import WholeFiles
 from ldpaudit.work.memory import size_of
@@ -141,7 +140,7 @@ class PrivatizeSummary(Told):
                 remark(line)
             return
         request, columns, spent = self.request, self.columns, self.columns.spent
-        rows, total = counted(self.rows, "row"), f"ε = {self.total_epsilon:.6g} nats"
+        rows, total = _counted(self.rows), f"ε = {self.total_epsilon:.6g} nats"
         if len(columns.each) == 1:
             yield f"Released {rows} by {columns.first.mechanism.description}."
             if spent > 0:
@@ -643,8 +642,12 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
-        few = f"{counted(rows, 'row')}, {counted(labels, 'label')}"
+        few = f"{_counted(rows)}, {labels} labels"
         yield f"Few people are in this table ({few}): an audit of so few may be inconclusive."
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def _in_the_clear(column: PrivateColumn, about: str) -> Iterator[str]:

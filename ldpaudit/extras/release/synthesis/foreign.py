@@ -13,7 +13,6 @@ from ldpaudit.device import DeviceName
 from ldpaudit.doors import Generator, InputError, IntArray, Progress
 from ldpaudit.generators import TrainedOn, check_labels, not_fitted
 from ldpaudit.plugins import check_name, check_one, imported, package_of, watched
-from ldpaudit.result.numbers import counted
 
 
 class ForeignGenerator(Generator):
@@ -60,7 +59,7 @@ class ForeignGenerator(Generator):
         if not isinstance(drawn, pa.Table):
             raise InputError(f"{must}. Got {type(drawn).__name__} instead.")
         if len(drawn) != len(codes):
-            raise InputError(f"{must} of {counted(len(codes), 'row')}. Got {len(drawn):,} instead.")
+            raise InputError(f"{must} of {len(codes):,} rows. Got {len(drawn):,} instead.")
         same = drawn.schema.names == self._schema.names and drawn.schema.types == self._schema.types
         if not same:
             raise InputError(f"{must} with the columns and types of the table it was fitted on.")
