@@ -282,11 +282,11 @@ def _channel(header: list[str], rows: list[list[str]]) -> ChannelTable:
             )
     check_unique(outputs)
     twice = len(classes) - len({*classes})
-    many = "row has" if twice == 1 else "rows have"
+    rows_have = "row has" if twice == 1 else "rows have"
     refuse(
         twice,
-        f"The labels of a channel must be distinct, one row each; {twice:,} {many} the label of a "
-        "row before.",
+        f"The labels of a channel must be distinct, one row each; {twice:,} {rows_have} the label "
+        "of a row before.",
     )
     return ChannelTable(classes, outputs, matrix.tolist(), remark)
 

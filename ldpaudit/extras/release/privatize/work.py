@@ -642,8 +642,8 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
-        few = f"{_counted(rows)}, {labels} labels"
-        yield f"Few people are in this table ({few}): an audit of so few may be inconclusive."
+        size = f"{_counted(rows)}, {labels} labels"
+        yield f"Few people are in this table ({size}): an audit of so few may be inconclusive."
 
 
 def _counted(rows: int) -> str:
