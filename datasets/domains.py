@@ -187,10 +187,19 @@ def encode_reported(
     return EncodedLabels(domains, released, true_codes(truth, domains.classes))
 
 
+_REPLAY: Final = (
+    " If privatize wrote the release with --secret, its noise is drawn again by ldpaudit verify "
+    "RELEASE --truth TRUTH, whatever the labels are; without --truth the release alone is audited."
+)
+
+
 def _check_two_values(*several: bool) -> None:
     for enough, role in zip(several, ("released", "true"), strict=True):
         if not enough:
-            raise InputError(f"The {role} label must take at least two values; it takes one only.")
+            raise InputError(
+                f"The {role} label must take at least two values; it takes one only."
+                f"{_REPLAY if role == 'true' else ''}"
+            )
 
 
 def find_domains(
@@ -312,7 +321,7 @@ def encode_numeric_labels(
             least = max(_LEAST_GROUP, int(_LEAST_SHARE * rows))
             if rows < 2 * least:
                 raise InputError(
-                    f"{rows} rows can support at most {most_classes(rows)} labels, too few for a "
+                    f"{rows:,} rows can support at most {most_classes(rows)} labels, too few for a "
                     f"numeric mechanism; at least {2 * least} rows are needed."
                 )
             counts = np.bincount(classes, minlength=len(view.classes)).astype(np.int64)

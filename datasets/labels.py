@@ -70,8 +70,8 @@ def check_inside(codes: IntArray, which: str, among: str, why: str = "") -> None
     if outside:
         more = f": {why}. Write them in one way." if why else "."
         raise InputError(
-            f"Every {which} must be one of {among}; {outside:,} of {len(codes)} rows hold "
-            f"another value{more}"
+            f"Every {which} must be one of {among}; {outside:,} of {len(codes):,} rows "
+            f"{'holds' if outside == 1 else 'hold'} another value{more}"
         )
 
 

@@ -281,6 +281,13 @@ def _channel(header: list[str], rows: list[list[str]]) -> ChannelTable:
                 "without the first one."
             )
     check_unique(outputs)
+    twice = len(classes) - len({*classes})
+    rows_have = "row has" if twice == 1 else "rows have"
+    refuse(
+        twice,
+        f"The labels of a channel must be distinct, one row each; {twice:,} {rows_have} the label "
+        "of a row before.",
+    )
     return ChannelTable(classes, outputs, matrix.tolist(), remark)
 
 
@@ -368,7 +375,7 @@ def _class_columns(source: Any, release: Release, whose: str, files: FileOptions
         values = values[release.places[release.places < len(values)]]
     if values.shape != shape:
         raise InputError(
-            f"{whose} table must have {shape[0]} rows, in the release's order, and a probability "
+            f"{whose} table must have {shape[0]:,} rows, in the release's order, and a probability "
             f"for each of {shape[1]} classes. Got shape {values.shape} instead."
         )
     return np.asarray(values)

@@ -17,6 +17,8 @@ VERSION: Final = 3
 
 # A class with fewer rows cannot be learnt.
 MIN_CLASS_ROWS: Final = 20
+# The names that no generator of another package may have.
+BUILT_IN: Final = frozenset(("gan", "mixture"))
 
 # Whose rows a generator was fitted on; the guarantee of double randomized response assumes public
 # rows, or a generator with a privacy budget of its own.
@@ -181,7 +183,7 @@ def check_labels(labels: IntArray, classes: int, rows: int | None = None) -> Int
     if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
         raise InputError("The class codes must be a one-dimensional array of integers.")
     if rows is not None and len(codes) != rows:
-        raise InputError(f"The features have {rows} rows, the labels {len(codes)}.")
+        raise InputError(f"The features have {rows:,} rows, the labels {len(codes):,}.")
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < classes:
         raise InputError(f"Every class code must be one of 0 … {classes - 1}.")
     return codes.astype(np.int32)

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass, replace
 from functools import cache, lru_cache
@@ -190,8 +190,20 @@ def refused(kind: Kind, built_in: Collection[str]) -> Iterator[str]:
     """Say of each part that has the name of a built-in one that it is not used."""
     for point in points_of(kind):
         if point.name in built_in and not is_ours(point):
-            of = f" of the package {point.dist.name!r}" if point.dist else ""
-            yield f"The plug-in {point.name!r}{of} has a built-in {kind}'s name and was not used."
+            yield clash(kind, point)
+
+
+def clash(kind: Kind, point: EntryPoint) -> str:
+    """Return the line about a part that has the name of a built-in one."""
+    return (
+        f"The plug-in {point.name!r} ({kind}){of_package(point)} has a built-in {kind}'s name, so "
+        "the built-in one is used."
+    )
+
+
+def of_package(point: EntryPoint) -> str:
+    """Return which package a part is of, in words that follow its name."""
+    return f" of the package {point.dist.name!r}" if point.dist else ""
 
 
 def check_one(kind: Kind, name: str) -> None:
@@ -207,7 +219,7 @@ def check_one(kind: Kind, name: str) -> None:
 
 def points_of(kind: Kind) -> EntryPoints:
     """Return all that packages registered of a kind, ours among them."""
-    return _in_group(GROUPS[kind], tuple(sys.path))
+    return _in_group(tuple(sys.path))[GROUPS[kind]]
 
 
 def is_ours(point: EntryPoint) -> bool:
@@ -215,10 +227,11 @@ def is_ours(point: EntryPoint) -> bool:
     return point.module.partition(".")[0] == _OURS
 
 
-@lru_cache(maxsize=len(GROUPS))
-def _in_group(group: str, _path: tuple[str, ...]) -> EntryPoints:
+@lru_cache(maxsize=1)
+def _in_group(_path: tuple[str, ...]) -> Mapping[str, EntryPoints]:
     """Return what the packages on this path registered; reading them all takes milliseconds."""
-    return entry_points(group=group)
+    every = entry_points()
+    return {group: every.select(group=group) for group in GROUPS.values()}
 
 
 def check_name(kind: Kind, name: str, stated: object) -> None:
@@ -241,8 +254,29 @@ def loaded(kind: Kind, point: EntryPoint, form: type[T]) -> T:
     return found
 
 
+# The modules of parts that were loaded to be looked at, and are not used.
+_GLANCED: Final = set[str]()
+
+
+def glanced(kind: Kind, point: EntryPoint, form: type[T]) -> T | None:
+    """Return what an entry point names without using it; None where it cannot be loaded."""
+    in_use = took_part(point)
+    found = None
+    with suppress(InputError):
+        found = loaded(kind, point, form)
+    if not in_use:
+        _GLANCED.add(point.module)
+    return found
+
+
+def took_part(point: EntryPoint) -> bool:
+    """Return whether the module of a part was loaded to be used."""
+    return point.module in sys.modules and point.module not in _GLANCED
+
+
 def imported(kind: str, point: EntryPoint) -> Any:
     """Return what an entry point of others names; InputError, in one line, where it cannot."""
+    _GLANCED.discard(point.module)
     try:
         with contained():
             return point.load()
@@ -259,12 +293,17 @@ def unloadable(kind: str, name: str, error: BaseException) -> InputError:
 
 @contextmanager
 def watched(
-    kind: str, name: str, otherwise: str, unnamed: tuple[type[LdpAuditError], ...] = ()
+    kind: str,
+    name: str,
+    otherwise: str,
+    unnamed: tuple[type[LdpAuditError], ...] = (),
+    in_words: Callable[[BaseException], str] = lambda _: "",
 ) -> Iterator[None]:
     """Say in one line what goes wrong in a part of others; it cannot end or move the program.
 
     The line names the part, also where the error has a text to show. Errors of the classes
-    ``unnamed`` stay as they are.
+    ``unnamed`` stay as they are. ``in_words``: says of another error what is wrong, without data,
+    where it can.
     """
     try:
         with contained():
@@ -275,7 +314,8 @@ def watched(
         raise
     except (Exception, SystemExit) as error:
         if not isinstance(error, LdpAuditError) or not str(error).strip():
-            raise LdpAuditError(failed(kind, name, error, otherwise)) from error
+            words = in_words(error)
+            raise LdpAuditError(failed(kind, name, error, otherwise, words)) from error
         part = f"plug-in {name!r} ({kind})"
         if part in str(error):
             raise
@@ -287,9 +327,10 @@ def _own_class(error: BaseException) -> type[BaseException]:
     return next(one for one in type(error).__mro__ if one.__module__ == LdpAuditError.__module__)
 
 
-def failed(kind: str, name: str, error: BaseException, otherwise: str) -> str:
-    """Return the one line about a part of others that failed."""
-    return f"The plug-in {name!r} ({kind}) failed: {where(error)}; {otherwise}."
+def failed(kind: str, name: str, error: BaseException, otherwise: str, words: str = "") -> str:
+    """Return the one line about a part of others that failed; ``words``: why, where known."""
+    why = f" ({words})" if words else ""
+    return f"The plug-in {name!r} ({kind}) failed: {where(error)}{why}; {otherwise}."
 
 
 def at_fault(error: BaseException) -> tuple[str, str] | None:

@@ -11,12 +11,12 @@ from ldpaudit.audits.instance_loss.audit import AUDIT
 from ldpaudit.audits.interface import AuditContext, Plan
 from ldpaudit.errors import PolicyError
 from ldpaudit.extras.kinds.mechanisms.gaussian import GaussianRR
-from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.checks.interface import Circumstances, Evidence
 from ldpaudit.judging.policy import Policy, check_names, default_policy, parse_policy
 from ldpaudit.judging.verdict import judge
 from ldpaudit.mechanisms import RandomizedResponse
 from ldpaudit.release import Release, ReleasedLabels, TrueLabels
-from ldpaudit.result import Curve, Estimate, Finding
+from ldpaudit.result import AuditRecord, Curve, Estimate, Finding
 
 CLAIM = RandomizedResponse.from_epsilon((0, 1), 1.0)
 NOISY = GaussianRR((0, 1), CLAIM.noise, 1.0, 10.0, 1.0, 1e-5)
@@ -159,6 +159,67 @@ def test_it_can_fail_and_pass(check, confidence):
             assert verdicts[check] == ("fail" if check in leaking else "pass"), asked
         clean = judged(asked, [], confidence).checks
         assert {(c.verdict, bool(c.reason)) for c in clean} == {("pass", True)}, asked
+
+
+@pytest.mark.parametrize("own", ["power", "mechanism", ""])
+@pytest.mark.parametrize(
+    ("low", "details", "status"),
+    [
+        (9.0, {}, "inconclusive"),
+        (1.01, {}, "inconclusive"),
+        (1.0, {}, "pass"),
+        (0.5, {}, "pass"),
+        (9.0, {"kind": "estimated"}, "pass"),
+        (9.0, {"axis": None}, "pass"),
+        (9.0, {"unit": "1"}, "pass"),
+    ],
+)
+def test_a_bound_of_another_package_above_the_claim_leaves_it_open(own, low, details, status):
+    details = {"unit": "nats", "axis": "epsilon"} | details
+    foreign = Estimate.lower_bound("my-audit.bound", "", low, 0.95, **details)
+    found = {"power": epsilon, "mechanism": lambda _: Finding(bounds=epsilon(False).bounds)}
+    own_numbers = found.get(own, lambda _: Finding())(False)
+    evidence = Evidence.collect([own_numbers, Finding(estimates=(foreign,))])
+    audit = {"confidence": 0.95, "max_undetected_excess": "any"}
+    policy = Policy.model_validate({"schema": 1, "audit": audit, "checks": {"claimed-epsilon": {}}})
+    today = datetime.date(2026, 6, 1)
+    records = (AuditRecord(id="my-audit", status="ran", reason="", seconds=0.0),)
+    circumstances = Circumstances(
+        records=records, left_out=dict.fromkeys(("mechanism", "power"), "--only")
+    )
+    judgement = judge(
+        *(policy, CLAIM, evidence),
+        rows=5000,
+        sha256=None,
+        today=today,
+        circumstances=circumstances,
+    )
+    (check,) = judgement.checks
+    if not own and status == "pass":
+        status = "inconclusive"  # Nothing of this package bounds ε.
+        assert (
+            check.reason == "no audit could bound ε from below, because the audit mechanism "
+            "was left out (--only)"
+        )
+    elif status == "inconclusive":
+        assert "the audit my-audit, which is not one of ldpaudit's own, certifies" in check.reason
+        assert check.reason.endswith("its error is not part of this report's level")
+        assert "my-audit.bound" in check.evidence
+        assert "--skip my-audit" in judgement.next_steps[0]
+    assert check.verdict == status
+
+
+def test_a_bound_of_another_package_refutes_nothing_and_hides_no_violation():
+    foreign = Estimate.lower_bound("my-audit.bound", "", 9.0, 0.95, unit="nats", axis="epsilon")
+    evidence = Evidence.collect([epsilon(True), Finding(estimates=(foreign,))])
+    policy = Policy.model_validate({"schema": 1, "checks": {"claimed-epsilon": {}}})
+    (check,) = judge(
+        *(policy, CLAIM, evidence), rows=5000, sha256=None, today=datetime.date(2026, 6, 1)
+    ).checks
+    assert (check.verdict, check.reason) == (
+        "fail",
+        "a certified lower bound lies above the claim",
+    )
 
 
 def test_a_mean_loss_that_neighbours_miss_leaves_their_share_open():

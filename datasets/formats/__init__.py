@@ -35,6 +35,8 @@ _READERS: Final = (
 )
 # What is registered (``registered``); each is one file.
 _RARE: Final = (*JSON, *ORC, *EXCEL, *NUMPY, *STATISTICS)
+# How the names of files end that built-in readers read.
+BUILT_IN: Final = (*CSV, *ARROW, *_RARE, *PARQUET, *SVMLIGHT)
 _AS_CSV: Final = "export the table as CSV or Parquet"
 _UNREAD: Final = {
     ".xls": "Excel's old format cannot be read; save it as .xlsx or CSV",
@@ -74,7 +76,7 @@ def open_table(source: Any, files: FileOptions = AS_FOUND) -> TableSource:
             return own.open(location, files)
     if names[0].endswith(_RARE):
         raise lacking(location)
-    unknown = [name for name in names if not name.endswith((*alone, *PARQUET, *SVMLIGHT))]
+    unknown = [name for name in names if not name.endswith(BUILT_IN)]
     added = reader_of(unknown[0]) if unknown else None
     if added is not None and len(names) > 1:
         raise InputError(f"The reader {added[0]!r} reads one file; several must all be Parquet.")

@@ -42,6 +42,7 @@ from ldpaudit.result import (
     PlugInKind,
 )
 from ldpaudit.result.dictionary import meaning
+from ldpaudit.result.misstated import misstated
 from ldpaudit.result.plug_ins import given, used
 from ldpaudit.work.memory import FIRST_ROWS, RUN, give_back
 from ldpaudit.work.progress import InTurn, Stop, Stopped
@@ -190,7 +191,11 @@ def _loaded(name: str, path: str) -> Audit:
 
 def _watched(name: str) -> AbstractContextManager[None]:
     otherwise = f"leave it out with --skip {name}, or run again with --debug"
-    return nullcontext() if name in BUILT_IN else watched("audit", name, otherwise, _SKIPPED)
+    return (
+        nullcontext()
+        if name in BUILT_IN
+        else watched("audit", name, otherwise, _SKIPPED, misstated)
+    )
 
 
 def _own_numbers(name: str, finding: Finding) -> Finding:

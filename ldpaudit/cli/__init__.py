@@ -17,6 +17,7 @@ import typer
 
 from ldpaudit import __version__
 from ldpaudit.cli.added import Commands, every, refused
+from ldpaudit.cli.clashes import clashes
 from ldpaudit.cli.commands import CORE
 from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import PREFIX, spread
@@ -201,7 +202,8 @@ def _one_line(error: Exception) -> str:
         str(error)
     )
     if isinstance(error, MemoryError) or lacks:
-        return "This needs more memory than there is, or than the process may use."
+        said = "This needs more memory than there is, or than the process may use."
+        return _by_part(error, said)
     if isinstance(error, FileNotFoundError) and "temporary directory" in str(error.strerror):
         return "No folder for temporary files can be written; set TMPDIR to one that can."
     if isinstance(error, OSError) and error.strerror:
@@ -286,9 +288,10 @@ def _with_variables(message: str) -> str:
 
 
 def _remarks() -> Iterator[str]:
-    """Yield a remark on each command that is not used, and each variable that sets no option."""
+    """Yield a remark on each part that is not used, and each variable that sets no option."""
     if of_others():
         yield from refused(_commands())
+    yield from clashes()
     from ldpaudit.options.declaring import retired
 
     stated = [one for one in sorted(os.environ) if one.startswith(PREFIX) and os.environ[one]]

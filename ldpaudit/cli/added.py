@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
+from numbers import Integral
 from typing import Any
 
 import typer
@@ -13,9 +14,9 @@ from ldpaudit.cli.help import Command
 from ldpaudit.cli.parameters import parameters_of, spread
 from ldpaudit.commands.interface import EXIT
 from ldpaudit.commands.registered import load_command, of_others
-from ldpaudit.errors import InputError, refuse
+from ldpaudit.errors import InputError, LdpAuditError, refuse
 from ldpaudit.options import declared, group
-from ldpaudit.plugins import where
+from ldpaudit.plugins import clash, watched, where
 
 
 class Commands(TyperGroup):
@@ -44,10 +45,7 @@ def refused(program: Commands) -> Iterator[str]:
     for members in (program, *groups):
         for name, point in _named(members.name).items():
             if name in members.commands:
-                yield (
-                    f"The plug-in {point.name!r} (command) has a built-in command's name and was "
-                    "not used."
-                )
+                yield clash("command", point)
 
 
 def _named(group_name: str | None) -> dict[str, EntryPoint]:
@@ -74,17 +72,36 @@ class _OfOthers(Command):
     part = ""
 
     def invoke(self, ctx: Any) -> None:
-        """Carry it out, and end with its status where it returns one."""
-        status = TyperCommand.invoke(self, ctx)
-        if not isinstance(status, int) or isinstance(status, bool):
-            return
-        known = sorted(EXIT.values())
-        refuse(
-            status not in known,
-            f"The plug-in {self.part!r} (command) returned the exit status {status}; it must be "
-            f"one of {', '.join(map(str, known))}.",
-        )
+        """Carry it out; write and print what it found once it returned a status; end with that."""
+        from ldpaudit.commands.shell import held_back  # --help must not wait for it.
+
+        with held_back() as answers:
+            try:
+                returned = TyperCommand.invoke(self, ctx)
+            except typer.Exit as ended:
+                returned = ended.exit_code
+        status = self._status(returned)
+        for answer in answers:
+            with watched("command", self.part, "nothing was written", (LdpAuditError,)):
+                answer.write()
+            answer.tell()
         ctx.exit(status)
+
+    def _status(self, returned: object) -> int:
+        known = sorted(EXIT.values())
+        listed, part = ", ".join(map(str, known)), f"The plug-in {self.part!r} (command)"
+        if returned is None:
+            return EXIT["pass"]
+        if isinstance(returned, bool) or not isinstance(returned, Integral):
+            raise InputError(
+                f"{part} must return an exit status ({listed}) or None. Got "
+                f"{type(returned).__name__} instead."
+            )
+        refuse(
+            returned not in known,
+            f"{part} returned the exit status {int(returned)}; it must be one of {listed}.",
+        )
+        return int(returned)
 
 
 def _command(point: EntryPoint, name: str) -> Any:

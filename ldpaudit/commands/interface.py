@@ -26,7 +26,7 @@ class Command:
     """A command of the command line; a package registers it in the group ``ldpaudit.commands``.
 
     The entry point has the command's name; that of ``ldpaudit mechanism NAME`` is
-    ``mechanism.NAME``.
+    ``mechanism.NAME``, and its ``group`` is ``"mechanism"``.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Command:
         its help. Its parameters are the options: each is annotated
         ``Annotated[type, Option("Help.")]`` or ``Annotated[type, Argument("Help.")]``, or is a
         dataclass of such fields. The status that it returns, one of :data:`EXIT`, is the exit
-        status; None, or anything that is no number, is 0. An
+        status; None is 0, and all else is refused before anything is written or printed. An
         :class:`~ldpaudit.errors.InputError` is one line and status 2.
     group : {"", "mechanism", "policy"}
         The command after which it is called: ``ldpaudit mechanism NAME``.

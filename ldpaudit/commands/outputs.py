@@ -125,7 +125,7 @@ class Outputs:
 
     def for_people(self) -> Any:
         """Return a context in which prints go to standard error, where a format is streamed."""
-        return _to_standard_error() if self.streamed else nullcontext()
+        return to_standard_error() if self.streamed else nullcontext()
 
     def write(self, makers: Mapping[str, Callable[[], str]], *, confidential: bool = False) -> str:
         """Write what is asked for and can be made, all or nothing; nothing else is made.
@@ -148,7 +148,7 @@ class Outputs:
 
 
 @contextmanager
-def _to_standard_error() -> Iterator[None]:
+def to_standard_error() -> Iterator[None]:
     """Send to standard error what is printed, by libraries in C and by other processes too."""
     sys.stdout.flush()
     kept = os.dup(_STANDARD_OUTPUT)

@@ -2,6 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pydantic import Field
@@ -72,6 +75,46 @@ class Confidential(Stored):
     schema_version: str = Field("1.0", description="The version of this form.")
 
 
+@dataclass
+class Answer:
+    """What a command answers: what it found, its files, and what it prints of it."""
+
+    result: Told
+    words: list[Said]
+    outputs: Outputs
+    quiet: bool
+    streamed: str = ""
+
+    def write(self) -> None:
+        """Write the files, all or none."""
+        makers, confidential = self.result.makers(), self.result.confidential
+        self.streamed = self.outputs.write(makers, confidential=confidential)
+
+    def tell(self) -> None:
+        """Print what is for people, and what goes to standard output."""
+        with self.outputs.for_people(), words_only():
+            tell(self.words)
+            if not self.quiet:
+                self.outputs.announce()
+        if self.streamed:
+            with words_only():
+                stream(self.streamed)
+
+
+_HELD_BACK: Final = ContextVar[list[Answer] | None]("held back", default=None)
+
+
+@contextmanager
+def held_back() -> Iterator[list[Answer]]:
+    """Give the answers of the commands that are carried out meanwhile; none is written or told."""
+    answers: list[Answer] = []
+    token = _HELD_BACK.set(answers)
+    try:
+        yield answers
+    finally:
+        _HELD_BACK.reset(token)
+
+
 def carry_out(
     work: Callable[[Request, Progress], Result],
     request: Request,
@@ -84,7 +127,8 @@ def carry_out(
     """Carry out a command: check the outputs, work, write the files, print what was found.
 
     No output may overwrite a file that the request names. Outputs are written, all or none, before
-    anything is printed.
+    anything is printed; of a command of another package once its function has returned, and only if
+    it returned an exit status.
 
     Parameters
     ----------
@@ -112,6 +156,7 @@ def carry_out(
     LdpAuditError
         What ``work`` raised, or an OutputError; nothing is written then.
     """
+    held = _HELD_BACK.get()
     with outputs.for_people():
         outputs.check(input_files(request))
         kept = others_read() and not minds_log
@@ -123,15 +168,16 @@ def carry_out(
                     f"The work of {_named(work)} must return a ldpaudit.doors.Told. Got "
                     f"{type(result).__name__} instead.",
                 )
-                words = [_KEPT] if kept and result.confidential else words_of(result, quiet=quiet)
-            streamed = outputs.write(result.makers(), confidential=result.confidential)
-        with words_only():
-            tell(words)
-            if not quiet:
-                outputs.announce()
-    if streamed:
-        with words_only():
-            stream(streamed)
+                words: list[Said] = [_KEPT]
+                if not (kept and result.confidential):
+                    words = words_of(result, quiet=quiet)
+            answer = Answer(result, words, outputs, quiet)
+            if held is None:
+                answer.write()
+    if held is None:
+        answer.tell()
+    else:
+        held.append(answer)
     return result
 
 

@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ldpaudit.judging import fits
+from ldpaudit.judging.checks.bounds_of_others import above_the_claim, audit_of
 from ldpaudit.judging.checks.claimed_epsilon import (
     COLUMNS_IN_DOUBT,
     IN_DOUBT,
@@ -234,7 +235,7 @@ def missing_audit(case: Case, check: Check) -> str | None:
     epsilon = case.claim.epsilon
     if check.id != "claimed-epsilon":
         audit = None if check.evidence else audit_behind(check.id)
-    elif epsilon is None or math.isinf(epsilon):
+    elif epsilon is None or math.isinf(epsilon) or above_the_claim(case) is not None:
         audit = None
     elif not _bounded(check):
         audit = "mechanism"
@@ -265,10 +266,12 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         fit["fitted_epsilon"] = ""  # Nobody gave the code an ε that is nearly the claimed one.
     if circumstances.noise_step or circumstances.columns_step:
         fit.pop("slip", None)  # A formula is the same for all rows.
+    elsewhere = above_the_claim(case)
     everyone = max(value.get(INSIDER, 0.0), fit.get("epsilon") or 0.0)
     return {
         **fit,
         "truth": circumstances.truth,
+        "more_certified_by": "" if elsewhere is None else audit_of(elsewhere, case),
         "no_claim": claimed is None,
         "infinite_claim": claimed == math.inf,
         "seed_found": "guessable-seed" in failed,

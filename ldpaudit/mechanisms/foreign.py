@@ -15,6 +15,7 @@ from ldpaudit.mechanisms.channel import ROW_SUM_TOLERANCE, Channel
 from ldpaudit.mechanisms.finite import Family, FiniteMechanism
 from ldpaudit.mechanisms.interface import AnalysedMechanism, Mechanism
 from ldpaudit.mechanisms.listing import BUILT_IN
+from ldpaudit.mechanisms.parameters import Parameter
 from ldpaudit.plugins import watched
 from ldpaudit.release import FloatArray, IntArray, Label
 
@@ -23,12 +24,16 @@ _ROUNDING: Final = 1e-6
 _OTHERWISE: Final = "run again with --debug for more"
 # Where a mechanism has a channel, or none.
 _CHANNELS: Final = ("channel", "compared", "label_channel")
+# What a family has functions for.
+_FUNCTIONS: Final = ("channel", "describe", "kind", "check", "read", "stated", "best")
 
 Built = TypeVar("Built", bound=Mechanism)
 
 
 def watched_family(found: Family) -> Family:
     """Return a family of another package: what it builds is checked as soon as it is built."""
+    check_parameters(found.traits.name, found.parameters)
+    _check_functions(found)
     kind, best = found.kind or FiniteMechanism, found.best
 
     def build(family: Family, values: Mapping[str, Any]) -> Mechanism:
@@ -40,6 +45,35 @@ def watched_family(found: Family) -> Family:
         return checked(found.traits.name, lambda: made)
 
     return replace(found, kind=build, best=None if best is None else build_best)
+
+
+def check_parameters(name: str, stated: Any) -> None:
+    """Refuse parameters of a mechanism that are not as the door has them (InputError)."""
+    must = f"The parameters of {_part(name)} must be a tuple of ldpaudit.doors.Parameter."
+    if not isinstance(stated, tuple):
+        raise InputError(f"{must} Got {type(stated).__name__} instead.")
+    others = [type(one).__name__ for one in stated if not isinstance(one, Parameter)]
+    refuse(others, f"{must} Got {' and '.join(sorted({*others}))} in it.")
+    for one in stated:
+        refuse(
+            not isinstance(one.name, str) or not isinstance(one.field, str),
+            f"The name and the field of each parameter of {_part(name)} must be texts.",
+        )
+        refuse(
+            one.check is not None and not callable(one.check),
+            f"What checks the parameter {one.name!r} of {_part(name)} must be a function.",
+        )
+
+
+def _check_functions(found: Family) -> None:
+    needed = {"stated", *(("channel", "describe") if found.kind is None else ())}
+    for name in _FUNCTIONS:
+        one: Any = getattr(found, name)
+        refuse(
+            not callable(one) and (one is not None or name in needed),
+            f"The {name!r} of {_part(found.traits.name)} must be a function. Got "
+            f"{type(one).__name__} instead.",
+        )
 
 
 def checked(name: str, build: Callable[[], Built]) -> Built:
@@ -54,7 +88,7 @@ def checked(name: str, build: Callable[[], Built]) -> Built:
     # What it raises on purpose is about the parameters, which are the user's.
     with watched("mechanism", name, _OTHERWISE, (LdpAuditError,)):
         made, again = build(), build()
-    part = f"the plug-in {name!r} (mechanism)"
+    part = _part(name)
     refuse(
         not isinstance(made, Mechanism),
         f"What {part} builds must be a ldpaudit.doors.Mechanism. Got {type(made).__name__} "
@@ -101,6 +135,17 @@ def _check_channels(made: Mechanism, again: Mechanism, part: str) -> None:
             f"The {name} of the channel of {part} must be those that were declared, in their "
             "order.",
         )
+    released = made.traits.outputs
+    others = len({*made.channel.outputs} - {*made.channel.classes})
+    refuse(
+        released == "labels" and others and not isinstance(getattr(made, "outputs", None), tuple),
+        f"The channel of {part} releases {others} {'value' if others == 1 else 'values'} that "
+        "nobody declared; list them in a parameter 'outputs', or release the classes alone.",
+    )
+    texts = [one for one in made.channel.outputs if isinstance(one, bool | str)]
+    refuse(
+        released == "numbers" and texts, f"The outputs of the channel of {part} must be numbers."
+    )
 
 
 def _held(made: Mechanism, name: str) -> Any:
@@ -147,8 +192,8 @@ def _equal(one: float, other: float) -> bool:
     return one == other or math.isclose(one, other, rel_tol=_ROUNDING, abs_tol=_ROUNDING)
 
 
-def _named(mechanism: Mechanism) -> str:
-    return f"the plug-in {mechanism.name!r} (mechanism)"
+def _part(name: str) -> str:
+    return f"the plug-in {name!r} (mechanism)"
 
 
 def checked_reports(mechanism: LocalReports) -> "LocalReports | CheckedReports":
@@ -160,7 +205,7 @@ class CheckedReports:
     """A protocol of another package: each answer must be what the door asks for (InputError)."""
 
     def __init__(self, protocol: LocalReports) -> None:
-        self._protocol, self._part = protocol, _named(protocol)
+        self._protocol, self._part = protocol, _part(protocol.name)
 
     @property
     def classes(self) -> tuple[Label, ...]:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ldpaudit.errors import InputError, did_you_mean
 from ldpaudit.mechanisms.finite import Family
-from ldpaudit.mechanisms.foreign import checked, watched_family
+from ldpaudit.mechanisms.foreign import check_parameters, checked, watched_family
 from ldpaudit.mechanisms.interface import Mechanism, Problem, Proposal, Traits
 from ldpaudit.mechanisms.listing import BUILT_IN, ORDER, ROUND, SHORT, UNKNOWN, built_in_mechanisms
 from ldpaudit.plugins import GROUPS, NOT_HERE, added, check_name, check_one, imported
@@ -52,6 +52,11 @@ def family(name: str) -> Family:
     points = _entry_points()
     if name not in points and name in ORDER:
         raise InputError(f"This installation lacks the mechanism {name!r}; install ldpaudit again.")
+    if name in SHORT and name not in points:
+        raise InputError(
+            f"The mechanism {name!r} must be declared by its full name; did you mean "
+            f"{SHORT[name]!r}?"
+        )
     if name not in points:
         raise InputError(
             f"The mechanism {name!r} is not one that can be audited; "
@@ -70,6 +75,8 @@ def family(name: str) -> Family:
             f"The plug-in {name!r} (mechanism) has other traits than the door takes: {wrong}."
         )
     if not isinstance(found, Family):
+        if name not in BUILT_IN:
+            check_parameters(name, found.declared)
         return _OfClass(traits, kind=found)
     return found if name in BUILT_IN else watched_family(found)
 

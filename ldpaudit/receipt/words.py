@@ -108,6 +108,8 @@ def _all(replay: Replay) -> str:
         return f"all {rows} released labels, and no features, are what"
     if features is not None and features.rows:
         return f"all {rows} released labels and {features.rows:,} synthetic rows are what"
+    if len(replay.columns) == 1 and replay.kept == 1:
+        return "the one released label is what"
     if len(replay.columns) == 1:
         return f"all {rows} released labels are what"
     return f"all {rows} rows of {len(replay.columns)} private columns are what"
@@ -118,7 +120,8 @@ def _of_part(replay: Replay) -> str:
     kept = replay.kept - replay.repeated
     changes = [f"{change} after the noise" for change in _rows_changed(replay)]
     if replay.repeated:
-        changes.append(f"{replay.repeated:,} rows repeat answers of an earlier release")
+        repeat = "row repeats its answer" if replay.repeated == 1 else "rows repeat answers"
+        changes.append(f"{replay.repeated:,} {repeat} of an earlier release")
     return f"{kept:,} of {replay.rows:,} rows are what {_DRAWS}; {' and '.join(changes)}"
 
 

@@ -215,12 +215,12 @@ class Release:
         if n == 0:
             raise InputError("The release has no rows.")
         if len(self.features) != n:
-            raise InputError(f"The features have {len(self.features)} rows, the labels {n}.")
+            raise InputError(f"The features have {len(self.features):,} rows, the labels {n:,}.")
         if self.truth is not None and len(self.truth) != n:
             raise InputError(f"The true labels have {len(self.truth)} rows, the release {n}.")
         if self.original is not None and len(self.original) != n:
             raise InputError(
-                f"The original features have {len(self.original)} rows, the release {n}."
+                f"The original features have {len(self.original):,} rows, the release {n:,}."
             )
 
     def __len__(self) -> int:

@@ -1,11 +1,10 @@
 """Which parts of other packages, or of files, took part in an audit."""
 
 import hashlib
-import sys
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from ldpaudit.plugins import added, package_of
+from ldpaudit.plugins import added, package_of, took_part
 from ldpaudit.result.run_info import PlugIn, PlugInKind
 
 
@@ -14,7 +13,7 @@ def used(kind: PlugInKind, names: Collection[str], built_in: Collection[str]) ->
     # They are those among the names, and all others whose code was loaded: it ran, though it gave
     # no number.
     for name, point in added(kind, built_in).items():
-        if name in names or point.module in sys.modules:
+        if name in names or took_part(point):
             yield PlugIn(kind=kind, name=name, **package_of(point))
 
 

@@ -92,7 +92,7 @@ def test_a_plug_in_that_took_part_is_named_and_one_with_a_taken_name_refused(
     named = PlugIn(kind="attack", name="first-column", package="first-column", version="1.0")
     assert result.run.plugins == (named,)
     assert "attack first-column of first-column 1.0" in result.to_html()
-    refused = "The plug-in 'bayes' of the package 'first-column' has a built-in attack's name and"
+    refused = "The plug-in 'bayes' (attack) of the package 'first-column' has a built-in attack's"
     assert [n.text.startswith(refused) for n in result.notes if n.audit == "plug-ins"] == [True]
 
 

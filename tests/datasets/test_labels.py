@@ -18,6 +18,7 @@ from ldpaudit.datasets.formats.tables import unified
 from ldpaudit.datasets.labels import (
     LabelColumn,
     canonical,
+    check_inside,
     in_order,
     most_classes,
     positions,
@@ -251,6 +252,13 @@ def test_labels_that_do_not_fit(claim, released, truth, message):
     with pytest.raises(InputError, match=message) as caught:
         encode_labels(claim, released, truth, DeclaredCoding(claim))
     assert "zzz" not in str(caught.value)
+
+
+def test_rows_are_counted_alike():
+    for outside, said in ((1, "1 of 1,601 rows holds another value"), (2, "2 of 1,602 rows hold")):
+        codes = np.repeat([0, -1], [1600, outside]).astype(np.int32)
+        with pytest.raises(InputError, match=said):
+            check_inside(codes, "released label", "the declared outputs")
 
 
 def test_declared_numbers_are_not_taken_for_measurements():

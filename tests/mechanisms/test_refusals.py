@@ -366,3 +366,9 @@ def test_a_default_that_is_computed_is_checked_too() -> None:
     assert fields_of(declared, {}, ("a", "b"), "odd")["outputs"] == ("a", "b", "none")
     with pytest.raises(InputError, match="must be distinct"):
         fields_of(declared, {}, ("a", "none"), "odd")
+
+
+def test_a_short_name_in_a_declaration_hints_at_the_full_one():
+    message = r"must be declared by its full name; did you mean 'randomized-response'\?$"
+    with pytest.raises(InputError, match=message):
+        from_declaration(Declaration("rr", {"epsilon": 1.0}), AB)

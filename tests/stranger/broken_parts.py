@@ -6,21 +6,26 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
+import typer
 from pyarrow import DictionaryArray, RecordBatchReader, array, csv, float64, int8, table
 
 from ldpaudit.doors import (
     EXIT,
     Channel,
     Command,
+    Estimate,
     Family,
     FeatureDependentLabel,
+    Finding,
     Format,
+    Frozen,
     Generator,
     InputError,
     Option,
     Outputs,
     Parameter,
     Reader,
+    Stored,
     Told,
     Traits,
     carry_out,
@@ -109,6 +114,11 @@ class Unstorable(Nonsense):
         return {"own": object()}
 
 
+class StrangeKeys(Nonsense):
+    def state(self):
+        return {("a", "pair"): 1}
+
+
 class Lost(Nonsense):
     def state(self):
         return {}
@@ -139,6 +149,36 @@ class RefusingAudit(Audit):
 
 class NoFinding(Audit):
     run = nonsense
+
+
+class NoNumber(Audit):
+    def run(self, context):
+        return Finding(estimates=(Estimate.estimated("broken.v", "V", float("nan")),))
+
+
+class NoLevel(Audit):
+    def run(self, context):
+        return Finding(estimates=(Estimate.lower_bound("broken.v", "V", 0.3, level=2),))
+
+
+class SECRET(Frozen):
+    value: int
+
+
+class OwnModel(Audit):
+    def run(self, context):
+        return SECRET(value="SECRET")
+
+
+class MoreThanClaimed(Audit):
+    def run(self, context):
+        bound = Estimate.lower_bound("broken.v", "V", 9.0, 0.95, unit="nats", axis="epsilon")
+        return Finding(estimates=(bound,))
+
+
+class NoMemory(Audit):
+    def run(self, context):
+        return np.ones(10**16)
 
 
 def named(function, name="broken"):
@@ -175,12 +215,13 @@ class Says(Told):
         return self.words()
 
 
-def carried(found):
-    """Return a command whose work finds this."""
+def carried(found, status=None):
+    """Return a command whose work finds this, and which returns this status."""
 
     def broken(json: Annotated[Path | None, Option("The result.")] = None):
         "Say it."
         carry_out(lambda *_: found, Asked(), Outputs(json))
+        return status
 
     return Command(broken)
 
@@ -190,6 +231,21 @@ def halfway():
     raise RuntimeError("SECRET")
 
 
+class Stores(Stored):
+    line: str = "a line"
+
+    def said(self, *, quiet):
+        yield self.line
+
+
+class StoresHalf(Stores):
+    stored = raising
+
+
+SAYS_AND_FAILS = carried(Stores(), EXIT["fail"])
+SAYS_AND_7 = carried(Stores(), 7)
+SAYS_AND_TRUE = carried(Stores(), True)
+STORES_HALF = carried(StoresHalf())
 SAYS_RAISING = carried(Says(raising))
 SAYS_HALF = carried(Says(halfway))
 SAYS_LEAVING = carried(Says(leaving))
@@ -262,13 +318,27 @@ RENDERS_BAD_TEXT = Format(lambda *_: "\ud800")
 RETURNS_FAIL = named(lambda: EXIT["fail"])
 RETURNS_NONSENSE = named(lambda: 7)
 RETURNS_TEXT = named(lambda: "done")
+RETURNS_TRUE = named(lambda: True)
+RETURNS_NUMPY = named(lambda: np.int64(EXIT["inconclusive"]))
+RETURNS_NOTHING = named(lambda: None)
+
+
+def ends_by(status):
+    raise typer.Exit(status)
+
+
+ENDS_BY_1 = named(lambda: ends_by(1))
+ENDS_BY_7 = named(lambda: ends_by(7))
 NO_FILE = named(lambda: Path("SECRET", "file").read_bytes())
 STORES_RAISING = Command(named(raising).function, stored=raising)
 STORES_NONSENSE = Command(named(raising).function, stored=nonsense)
 
 
 def mechanism(
-    channel=lambda rows, classes: Channel(rows, classes, classes), says="noise", remarks=()
+    channel=lambda rows, classes: Channel(rows, classes, classes),
+    says="noise",
+    remarks=(),
+    outputs="labels",
 ):
     """Return a family of randomized response whose channel is made by a function of the matrix."""
 
@@ -281,7 +351,7 @@ def mechanism(
             name="broken",
             title="broken response",
             labels="classes",
-            outputs="labels",
+            outputs=outputs,
             label_depends_on_features=False,
             features="unchanged",
             rows="independent",
@@ -320,6 +390,20 @@ REFUSING = mechanism(refusing)
 RAISING_ROWS = mechanism(raising)
 LEAVING_ROWS = mechanism(leaving)
 SAYS_NO_TEXT = mechanism(says=None)
+GOOD = mechanism()
+BARE_PARAMETERS = replace(GOOD, parameters=("classes", "epsilon"))
+LISTED_PARAMETERS = replace(GOOD, parameters=[*GOOD.parameters])
+CHECKS_NEVER = replace(GOOD, parameters=(Parameter("classes"), Parameter("epsilon", "positive")))
+NO_FUNCTION = replace(GOOD, channel=None)
+NUMBERS_OF_TEXT = mechanism(outputs="numbers")
+
+
+def more_outputs(rows, classes):
+    rows = np.hstack([rows, rows[:, :1]])
+    return Channel(rows / rows.sum(axis=1, keepdims=True), classes, (*classes, "SECRET"))
+
+
+MORE_OUTPUTS = mechanism(more_outputs)
 REMARKS_A_TEXT = mechanism(remarks="One sentence.")
 SAYS_EMPTY_TEXT = mechanism(says=" ")
 
@@ -344,6 +428,10 @@ def drawing(draw):
             return draw(labels)
 
     return Drawing
+
+
+class BareParameters(drawing(None)):
+    declared = ("classes", "epsilon")
 
 
 class Lacking(drawing(None)):

@@ -1,6 +1,9 @@
 """Parts of other packages that are broken: one line each, and other commands work."""
 
+import json
+import re
 import shutil
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +16,12 @@ from ldpaudit.datasets.formats.read_back import check_read_back
 from ldpaudit.datasets.formats.tables import MemoryTable
 from ldpaudit.errors import InputError
 from ldpaudit.extras.release.synthesis.factory import (
+    GENERATORS,
     generator,
     load_generator,
     save_generator,
 )
+from ldpaudit.generators import BUILT_IN
 
 MECHANISM = ("--mechanism", "randomized-response", "--epsilon", 1.0)
 # Of trees nothing of another package is used.
@@ -80,6 +85,17 @@ WRONG = [
     ("generator", "broken_parts:Refusing", "'broken' (generator): Three labels are too many."),
     ("command", "broken_parts:NO_FILE", "'broken' (command): A file could not be used: No such"),
     ("command", "broken_parts:RETURNS_NONSENSE", "returned the exit status 7; it must be one of"),
+    (
+        "command",
+        "broken_parts:RETURNS_TEXT",
+        "must return an exit status (0, 1, 3) or None. Got str",
+    ),
+    (
+        "command",
+        "broken_parts:RETURNS_TRUE",
+        "must return an exit status (0, 1, 3) or None. Got bool",
+    ),
+    ("command", "broken_parts:ENDS_BY_7", "returned the exit status 7; it must be one of 0, 1, 3."),
     ("audit", "broken_parts:NoRun", "must have the methods unavailable and run"),
     ("audit", "broken_parts:RefusingAudit", "'broken' (audit): Three labels are too many."),
     ("reader", "broken_parts:READS_ALL", "must be a tuple of texts such as '.avro'"),
@@ -102,6 +118,17 @@ WRONG = [
     ("audit", "broken_parts:Audit", "failed: RuntimeError at line"),
     ("audit", "broken_parts:NoFinding", "must return a Finding"),
     ("audit", "broken_parts:RAISING", "calls itself None"),
+    ("audit", "broken_parts:NoNumber", "(the 'value' of its Estimate: a number of the result must"),
+    ("audit", "broken_parts:NoLevel", "(the 'level' of its Estimate: input should be less than 1)"),
+    ("audit", "broken_parts:OwnModel", "failed: ValidationError at line"),
+    ("audit", "broken_parts:NoMemory", "'broken' (audit): This needs more memory than there is"),
+    ("mechanism", "broken_parts:BARE_PARAMETERS", "ldpaudit.doors.Parameter. Got str in it."),
+    ("mechanism", "broken_parts:LISTED_PARAMETERS", "ldpaudit.doors.Parameter. Got list instead."),
+    ("mechanism", "broken_parts:BareParameters", "ldpaudit.doors.Parameter. Got str in it."),
+    ("mechanism", "broken_parts:NO_FUNCTION", "The 'channel' of the plug-in 'broken' (mechanism)"),
+    ("mechanism", "broken_parts:CHECKS_NEVER", "parameter 'epsilon' of the plug-in 'broken' (mech"),
+    ("mechanism", "broken_parts:MORE_OUTPUTS", "releases 1 value that nobody declared; list"),
+    ("mechanism", "broken_parts:NUMBERS_OF_TEXT", "(mechanism) must be numbers."),
     ("mechanism", "broken_parts:RAISING", "is not a mechanism with traits"),
     ("mechanism", "broken_parts:NO_CHANNEL", "must be a ldpaudit.doors.Channel. Got int instead."),
     ("mechanism", "broken_parts:BARE_ROWS", "must be a ldpaudit.doors.Channel. Got ndarray"),
@@ -176,6 +203,17 @@ def test_more_noise_than_asked_for_is_released(broken, command, data):
     assert out.exists()
 
 
+def test_a_bound_above_the_claim_is_not_passed_over(broken, command, data):
+    release, truth = data.with_name("r.parquet"), ("--truth", data)
+    words = ("-o", release, *MECHANISM, "--experimental", "--seed", 4)
+    assert command("privatize", data, *words)[0] == 0
+    broken("audit", {"broken": "broken_parts:MoreThanClaimed"})
+    own = ("--only", "mechanism", "--only", "power")
+    status, said = command("run", release, *truth, *own, "--only", "broken")
+    assert (status, "Publish: not yet." in said) == (3, True), said
+    assert "the audit broken, which is not one of ldpaudit's own, certifies ε = 9" in said
+
+
 @pytest.mark.parametrize(
     ("place", "part"),
     [
@@ -225,10 +263,33 @@ def test_a_part_that_is_registered_twice_is_refused(broken, command, data, kind)
     assert twice in lines[0]
 
 
-@pytest.mark.parametrize(("place", "status"), [("RETURNS_FAIL", 1), ("RETURNS_TEXT", 0)])
+@pytest.mark.parametrize(
+    ("place", "status"),
+    [("RETURNS_FAIL", 1), ("RETURNS_NUMPY", 3), ("RETURNS_NOTHING", 0), ("ENDS_BY_1", 1)],
+)
 def test_what_a_command_returns_is_its_exit_status(broken, command, place, status):
     broken("command", {"broken": f"broken_parts:{place}"})
     assert command("broken") == (status, "")
+
+
+@pytest.mark.parametrize(
+    ("place", "status"), [("SAYS_AND_FAILS", 1), ("SAYS_AND_7", 2), ("SAYS_AND_TRUE", 2)]
+)
+def test_an_answer_is_given_once_its_status_is_one(broken, command, tmp_path, place, status):
+    broken("command", {"broken": f"broken_parts:{place}"})
+    file = tmp_path / "o.json"
+    found, said = command("broken", "--json", file)
+    assert found == status, said
+    assert ("a line" in said, file.exists()) == (status == 1, status == 1)
+    assert len(said.splitlines()) == (2 if status == 1 else 1)
+
+
+def test_what_an_answer_cannot_be_written_names_the_command(broken, command, tmp_path):
+    broken("command", {"broken": "broken_parts:STORES_HALF"})
+    status, said = command("broken", "--json", tmp_path / "o.json")
+    assert (status, len(said.splitlines())) == (2, 1), said
+    assert "The plug-in 'broken' (command) failed: RuntimeError at line" in said
+    assert not [*tmp_path.iterdir()]
 
 
 def test_a_warning_of_a_generator_is_a_text(broken, installed):
@@ -245,7 +306,10 @@ def test_a_command_takes_no_name_of_ours(broken, command, name):
     words = {"policy": ("policy", "--help")}.get(name, (*name.split("."), "--help"))
     status, said = command(*words)
     assert status == 0, said
-    warning = f"ldpaudit: The plug-in {name!r} (command) has a built-in command's name"
+    warning = (
+        f"ldpaudit: The plug-in {name!r} (command) of the package 'broken' has a built-in "
+        "command's name, so the built-in one is used."
+    )
     assert said.count(warning) == 1, said
     assert "Usage: ldpaudit" in said
 
@@ -262,6 +326,61 @@ def test_built_in_readers_formats_and_generators_stay(broken, command, data):
     words = (*GENERATED, "mixture", "--experimental", "--seed", 1)
     status, said = command("privatize", data, "-o", data.with_name("m.parquet"), *words)
     assert status == 0, said
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "place"),
+    [
+        ("mechanism", "randomized-response", "GOOD"),
+        ("mechanism", "rr", "GOOD"),
+        ("generator", "mixture", "Raising"),
+        ("audit", "power", "Audit"),
+        ("attack", "bayes", "RAISING"),
+        ("format", "html", "RENDERS_RAISING"),
+    ],
+)
+def test_a_name_of_ours_is_one_line(broken, command, data, kind, name, place):
+    broken(kind, {name: f"broken_parts:{place}"})
+    line = (
+        f"ldpaudit: The plug-in {name!r} ({kind}) of the package 'broken' has a built-in {kind}'s "
+        "name, so the built-in one is used."
+    )
+    asked = ("run", data, "--truth", data, *MECHANISM, "--only", "power", "--only", "mechanism")
+    for words in (("--version",), (*asked, "--quiet")):
+        status, said = command(*words)
+        assert status != 2, said
+        assert [one for one in said.splitlines() if "plug-in" in one] == [line]
+    assert "broken_parts" not in sys.modules
+
+
+def test_generators_of_ours_are_known_to_the_core():
+    assert {*GENERATORS} == BUILT_IN
+
+
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("READS_PARQUET", True),
+        ("READS_RAISING", False),
+        ("READS_TEXT", False),
+        ("NOTHING", False),
+    ],
+)
+def test_an_ending_of_ours_is_one_line(broken, command, data, place, said):
+    broken("reader", {"broken": f"broken_parts:{place}"})
+    line = (
+        "ldpaudit: The plug-in 'broken' (reader) of the package 'broken' reads '.parquet', as a "
+        "built-in reader does, so the built-in one is used."
+    )
+    file = data.with_suffix(".json")
+    words = ("run", data, *MECHANISM, "--only", "mechanism", "--quiet", "--json", file)
+    status, printed = command(*words)
+    assert status in (0, 3), printed
+    assert [one for one in printed.splitlines() if "plug-in" in one] == [line] * said
+    # It was looked at alone, and took no part.
+    parts = json.loads(file.read_text())["run"]["plugins"]
+    assert "broken" not in {part["name"] for part in parts}
+    assert "plug-in" not in command("--version")[1]
 
 
 def test_a_stream_of_other_rows_is_refused(broken, tmp_path):
@@ -368,7 +487,9 @@ def test_a_format_is_asked_for_once_and_has_no_public_form(command, data):
 @pytest.mark.parametrize(
     ("place", "part"),
     [
-        ("Unstorable", "must consist of numbers, texts, lists, dicts and arrays. Got object"),
+        ("Unstorable", "(generator): The state of a generator must consist of numbers, texts"),
+        ("Unstorable", "lists, dicts and arrays. Got object"),
+        ("StrangeKeys", "'broken' (generator): The state of a generator must consist of numbers"),
         ("Lost", "must make a generator of its state. Got int instead."),
     ],
 )
@@ -378,7 +499,7 @@ def test_what_a_generator_learnt_must_be_stored(broken, installed, tmp_path, pla
     fitted = generator("broken").fit(
         pa.table({"x": labels}), labels, 2, rng=np.random.default_rng()
     )
-    with pytest.raises(InputError, match=part):
+    with pytest.raises(InputError, match=re.escape(part)):
         load_generator(save_generator(fitted, tmp_path / "generator.npz"))
 
 

@@ -237,7 +237,7 @@ def fingerprints(request: CompareRequest, inputs: tuple[Input, ...]) -> tuple[Fi
     apart = [p for p in prints if p.mismatch]
     digests = ("no digest" if p.sha256 is None else f"sha256 {p.sha256[:_SHOWN]}…" for p in prints)
     known = "; ".join(
-        f"{p.name}: {p.rows} rows, {p.features} feature columns, {digest}"
+        f"{p.name}: {p.rows:,} rows, {p.features} feature column{'s' * (p.features != 1)}, {digest}"
         for p, digest in zip(prints, digests, strict=True)
     )
     differ = (f"{p.name} differs from {names[0]} in {' and '.join(p.mismatch)}" for p in apart)

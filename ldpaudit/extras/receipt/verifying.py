@@ -107,7 +107,9 @@ class Verified(Confidential):
         if self.commitment:
             yield "commitment", self.commitment
         for one in self.columns:
-            yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} labels are as drawn"
+            are = "is" if one.equal == 1 else "are"
+            labels = "label" if one.rows == 1 else "labels"
+            yield "column", f"{one.label}: {one.equal:,} of {one.rows:,} {labels} {are} as drawn"
         if self.reordered:
             yield "note", "rows are in another order than when they were drawn"
 

@@ -251,7 +251,8 @@ def join_releases(readings: Sequence[ReadReport | ColumnsReport]) -> ReleasedFil
             "Without an id column (--id) the rows of all releases must be the same people in the"
         )
         if len(counts) > 1:
-            raise InputError(f"{whole} same order; they have {min(counts)} to {max(counts)} rows.")
+            few, many = min(counts), max(counts)
+            raise InputError(f"{whole} same order; they have {few:,} to {many:,} rows.")
         for other in others:
             same = same_features(first, other, sample, sample)
             if same is not None and len(sample) > 1 and not same.any():

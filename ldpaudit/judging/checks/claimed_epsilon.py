@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ldpaudit import error_budget
+from ldpaudit.judging.checks.bounds_of_others import above_the_claim, why_open
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, Evidence, drafted
 from ldpaudit.judging.policy.sections import ClaimSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -145,6 +146,7 @@ def _measured(case: Case) -> Draft:
     evidence, limit = case.evidence, case.claim.epsilon
     tests = {FEATURE_BLIND_TEST} & evidence.estimates.keys()
     proofs = shares(set(evidence.bounds) | tests)
+    elsewhere = above_the_claim(case)
 
     def best_bound(alpha: float, *, firm: bool = False) -> float | None:
         found = (
@@ -182,6 +184,9 @@ def _measured(case: Case) -> Draft:
         if math.isinf(limit):
             return Answer("inconclusive", None, "the claim promises nothing: its ε is infinite")
         failed = failure(alpha)
+        if failed is None and elsewhere is not None:
+            reason, bound = why_open(elsewhere, case), best_bound(alpha, firm=True)
+            return Answer("inconclusive", bound, reason, None if bound is None else "lower")
         if not proofs and failed is None:
             return Answer("inconclusive", None, _doubt(case) or "no audit could bound ε from below")
         bound, firm = best_bound(alpha), best_bound(alpha, firm=True)
@@ -203,6 +208,7 @@ def _measured(case: Case) -> Draft:
         return Answer("pass", bound, "no certified lower bound lies above the claim", "lower")
 
     ids = (*proofs, EXCESS) if EXCESS in evidence.estimates else tuple(proofs)
+    ids += () if elsewhere is None else (elsewhere.id,)
     return drafted(test, ids, limit, failure=failure)
 
 

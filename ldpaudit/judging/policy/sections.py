@@ -432,8 +432,8 @@ class ChecksSection(_Section):
         default=None,
         description="Tries the seeds that people choose with common random generators, columns as "
         "the seeds of their rows, and checksums of columns. It fails when one explains the noise: "
-        "anybody can then recover every true label. Without true labels it is then inconclusive: labels simulated with that "
-        "seed look the same.",
+        "anybody can then recover every true label. Without true labels it is then inconclusive: "
+        "labels simulated with that seed look the same.",
     )
     shared_noise: CheckSection | None = Field(
         default=None,

@@ -216,7 +216,7 @@ def test_other_data_are_refused(files, tmp_path):
     (tmp_path / "other").mkdir()
     fewer = make(tmp_path / "other", seed=2, rows=1000)
     line = refused("compare", files.rr, fewer.rr, "--html", page)
-    assert re.search("other/rr.parquet differs from .*1500 rows.*1000 rows|1000.*1500", line)
+    assert re.search("other/rr.parquet differs from .*1,500 rows.*1,000 rows|1,000.*1,500", line)
     assert "classes" not in line  # How many there are may depend on a true label.
     shuffled = tmp_path / "shuffled.parquet"
     table = pq.read_table(files.weak)
@@ -315,7 +315,7 @@ def test_options_of_run_for_all_releases(files, tmp_path):
     assert not [word for word in ("north", "south") if word in page + comparison.to_json()]
     assert "nowhere" in refused("compare", rr, weak, "--slice", "nowhere", folder=tmp_path)
     line = refused("compare", rr, weak, *more, "--canaries", tmp_path / "short.csv")
-    assert line.startswith("ldpaudit: rr.parquet: The canaries' table must have 1500 rows")
+    assert line.startswith("ldpaudit: rr.parquet: The canaries' table must have 1,500 rows")
 
 
 def test_what_goes_into_an_audit_needs_a_release(kept):

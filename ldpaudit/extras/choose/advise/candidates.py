@@ -190,7 +190,7 @@ class Column:
         numeric = self.release.numeric
         if numeric is not None and numeric.truth is not None:
             return float(np.var(numeric.truth))
-        return float(self.prior.max())
+        return float(np.bincount(self.truth).max() / len(self.truth))
 
     @cached_property
     def tested(self) -> Rows:

@@ -246,6 +246,8 @@ def describe_channel(request: ChannelRequest, _progress: Progress) -> Analysis:
     # InputError if the matrix is no channel, or the prior is not one of its labels.
     table = channel_table(request.file, request)
     rows, columns = read_texts(table.classes), read_texts(table.outputs)
+    check_classes(rows)
+    refuse(len({*columns}) < len(columns), "The outputs of a channel must be distinct.")
     mechanism = ExplicitChannel(Channel(np.array(table.matrix), rows, columns))
     prior = None if request.prior is None else prior_over(rows, read_prior(request.prior, request))
     return analyse(mechanism, prior, (table.remark,) if table.remark else ())

@@ -137,7 +137,7 @@ def read_tables(
         held_out = round(share * n)
         refuse(
             not 1 <= held_out < n,
-            f"A share of {share:g} of {n} rows leaves none to release or to test on.",
+            f"A share of {share:g} of {n:,} rows leaves none to release or to test on.",
         )
         order = child_generator(seed, "sweep", "split").permutation(n)
         # Each in the order of the data.

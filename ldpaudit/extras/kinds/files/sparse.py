@@ -113,7 +113,7 @@ class SparseTable(TableSource):
         if self._labels.shape != (self._matrix.shape[0],):
             raise InputError(
                 f"A sparse release is a matrix and one label for each of its rows: "
-                f"{self._matrix.shape[0]} rows, labels of shape {self._labels.shape}."
+                f"{self._matrix.shape[0]:,} rows, labels of shape {self._labels.shape}."
             )
         self._matrix.sum_duplicates()
         data = self._matrix.data if self._matrix.data.dtype.kind in "buif" else np.array([np.nan])

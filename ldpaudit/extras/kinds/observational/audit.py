@@ -232,7 +232,7 @@ def check_support(posterior: FloatArray, truth: IntArray) -> None:
     if possible < _FEWEST_INSIDE:
         raise InputError(
             f"The public probabilities must overlap the release: at least {_FEWEST_INSIDE} rows' "
-            f"true labels must have a probability above 0; {possible:,} of {len(truth)} have. "
+            f"true labels must have a probability above 0; {possible:,} of {len(truth):,} have. "
             "Are they in the release's row order?"
         )
 
@@ -254,7 +254,7 @@ def check_overlap(public: FeatureTable, released: FeatureTable) -> None:
         raise InputError(
             f"The public table must overlap the release: at least {_FEWEST_INSIDE} released rows "
             "must lie within the ranges and levels of its features, or no model of it applies to "
-            f"them; of {len(released)} rows {int(inside.sum()):,} do."
+            f"them; of {len(released):,} rows {int(inside.sum()):,} do."
         )
 
 

@@ -279,7 +279,7 @@ def check_canaries(drawn: FloatArray, truth: IntArray) -> None:
     if never:
         raise InputError(
             "The canaries' labels must be ones that their probabilities allow (the proxy must "
-            f"overlap the release); {never:,} of {len(drawn)} have probability 0."
+            f"overlap the release); {never:,} of {len(drawn):,} have probability 0."
         )
     likeliest, chance = drawn.argmax(axis=1), drawn.max(axis=1)
     hits = int((likeliest == truth).sum())
@@ -290,7 +290,7 @@ def check_canaries(drawn: FloatArray, truth: IntArray) -> None:
     if min(tails) < _INCREDIBLE:
         raise InputError(
             "The canaries' labels must have been drawn with the given probabilities; those of "
-            f"{len(drawn)} canaries cannot have been (p < 1e-9)."
+            f"{len(drawn):,} canaries cannot have been (p < 1e-9)."
         )
 
 

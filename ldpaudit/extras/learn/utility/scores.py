@@ -146,7 +146,7 @@ def _of_numbers(
     refuse(
         outside,
         f"Every test label must lie in the declared range; {outside:,} of "
-        f"{len(test.numbers)} rows do not.",
+        f"{len(test.numbers):,} rows do not.",
     )
     predicted, correction = learner.numbers(release, test.features, rng)
     guesses = np.clip(predicted, low, high)

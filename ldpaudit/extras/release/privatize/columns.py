@@ -511,7 +511,7 @@ def _prior(request: ColumnRequest, table: LabelPrior | None, survey: Survey) -> 
         refuse(
             request.round is None and impossible.any(),
             f"The prior gives no probability to labels ({np.count_nonzero(impossible)}) that "
-            f"occur in {impossible.sum()} of {survey.rows} rows; give every label that is "
+            f"occur in {impossible.sum():,} of {survey.rows:,} rows; give every label that is "
             "possible a probability above 0.",
         )
         return Prior(probabilities, "file")

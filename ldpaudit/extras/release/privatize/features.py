@@ -109,8 +109,8 @@ def labelled_rows(
     codes = ClassDomain(classes, pc.unique(plain.drop_null())).codes(plain)
     refuse(
         (foreign := int((codes < 0).sum())),
-        f"Every label of the {role} table must be one of the {len(classes)} labels; {foreign} "
-        f"of {len(codes)} rows hold another value or none.",
+        f"Every label of the {role} table must be one of the {len(classes)} labels; {foreign:,} "
+        f"of {len(codes):,} rows hold another value or none.",
     )
     refuse(
         (lacking := len(classes) - len(np.unique(codes))),

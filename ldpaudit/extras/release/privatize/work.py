@@ -142,7 +142,7 @@ class PrivatizeSummary(Told):
                 remark(line)
             return
         request, columns, spent = self.request, self.columns, self.columns.spent
-        rows, total = f"{self.rows:,} rows", f"ε = {self.total_epsilon:.6g} nats"
+        rows, total = _counted(self.rows), f"ε = {self.total_epsilon:.6g} nats"
         if len(columns.each) == 1:
             yield f"Released {rows} by {columns.first.mechanism.description}."
             if spent > 0:
@@ -663,10 +663,12 @@ def warnings_of(columns: PrivateColumns) -> Iterator[str]:
         )
     labels = max(2 if channel is None else len(channel.classes) for channel in channels)
     if rows < _FEW_ROWS * labels:
-        yield (
-            f"Few people are in this table ({rows:,} rows, {labels} labels): an audit of so few "
-            "may be inconclusive."
-        )
+        size = f"{_counted(rows)}, {labels} labels"
+        yield f"Few people are in this table ({size}): an audit of so few may be inconclusive."
+
+
+def _counted(rows: int) -> str:
+    return "1 row" if rows == 1 else f"{rows:,} rows"
 
 
 def _in_the_clear(column: PrivateColumn, about: str) -> Iterator[str]:

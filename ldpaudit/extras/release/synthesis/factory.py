@@ -5,6 +5,7 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,6 +53,9 @@ def generator(name: str, **options: Any) -> Generator:
 
 
 _FORMAT = "ldpaudit-generator"
+_STORABLE: Final = (
+    "The state of a generator must consist of numbers, texts, lists, dicts and arrays."
+)
 
 
 def save_generator(
@@ -65,9 +69,8 @@ def save_generator(
     # It is readable by its owner only.
     target, arrays = Path(path), dict[str, Any]()
     content = {"format": _FORMAT, "version": VERSION, "name": generator.name}
-    text = json.dumps(
-        content | {"state": generator.state()}, default=lambda value: _stored(value, arrays)
-    )
+    with generator.watched() if isinstance(generator, ForeignGenerator) else nullcontext():
+        text = _as_text(content | {"state": generator.state()}, arrays)
     with WholeFiles(overwrite) as files:
         part = files.add(target, private=True)
         with part.writing():
@@ -107,6 +110,16 @@ def load_generator(path: str | os.PathLike[str]) -> Generator:
         raise InputError(f"{name} is damaged: no generator can be rebuilt from it.") from None
 
 
+def _as_text(content: Mapping[str, Any], arrays: dict[str, Any]) -> str:
+    try:
+        return json.dumps(content, default=lambda value: _stored(value, arrays))
+    except LdpAuditError:
+        raise
+    except (TypeError, ValueError, RecursionError) as error:
+        # Keys that are no texts, or what holds itself.
+        raise InputError(f"{_STORABLE} It holds something else.") from error
+
+
 def _stored(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     """Put what JSON cannot hold into the archive's arrays; return where it is."""
     name, kind = f"array{len(arrays)}", "array"
@@ -120,10 +133,7 @@ def _stored(value: Any, arrays: dict[str, Any]) -> dict[str, Any]:
         kind, value = "values", np.frombuffer(sink.getvalue(), dtype=np.uint8)
     array = np.asarray(value)
     if array.dtype.hasobject or not isinstance(value, np.ndarray | np.generic):
-        raise InputError(
-            "The state of a generator must consist of numbers, texts, lists, dicts and arrays. "
-            f"Got {type(value).__name__} instead."
-        )
+        raise InputError(f"{_STORABLE} Got {type(value).__name__} instead.")
     arrays[name] = array
     return {kind: name, "packed": True}
 

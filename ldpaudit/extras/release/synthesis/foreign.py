@@ -33,11 +33,12 @@ class ForeignGenerator(Generator):
         self._classes = 0
         self._filled: dict[str, float] = {}
         self._finite: list[str] = []
-        with self._watched():
+        with self.watched():
             self._own = self._maker(trained_on=trained_on)
 
     @contextmanager
-    def _watched(self) -> Iterator[None]:
+    def watched(self) -> Iterator[None]:
+        """Say in one line, which names the generator, what goes wrong in its code."""
         with watched("generator", self.name, "nothing was released"):
             yield
 
@@ -50,7 +51,7 @@ class ForeignGenerator(Generator):
         progress: Progress,
         device: DeviceName,
     ) -> None:
-        with self._watched():
+        with self.watched():
             self._own.fit(table, codes, classes, rng=rng, progress=progress, device=device)
             said: Any = self._own.warnings
             self.warnings = (said,) if isinstance(said, str) else tuple(map(str, said))
@@ -63,13 +64,13 @@ class ForeignGenerator(Generator):
         if self._schema is None:
             raise not_fitted()
         codes = check_labels(labels, self._classes)
-        with self._watched():
+        with self.watched():
             drawn = self._own.sample(codes, rng)
         must = f"The plug-in {self.name!r} (generator) must return a table"
         if not isinstance(drawn, pa.Table):
             raise InputError(f"{must}. Got {type(drawn).__name__} instead.")
         if len(drawn) != len(codes):
-            raise InputError(f"{must} of {len(codes)} rows. Got {len(drawn)} instead.")
+            raise InputError(f"{must} of {len(codes):,} rows. Got {len(drawn):,} instead.")
         same = drawn.schema.names == self._schema.names and drawn.schema.types == self._schema.types
         if not same:
             raise InputError(f"{must} with the columns and types of the table it was fitted on.")
@@ -89,13 +90,13 @@ class ForeignGenerator(Generator):
                 raise InputError(f"{must} with values in every column; {which} holds none.")
 
     def _kind(self) -> Mapping[str, Any]:
-        with self._watched():
+        with self.watched():
             return {**self._own._kind(), **self._package}
 
     def state(self) -> Mapping[str, Any]:
         if self._schema is None:
             raise not_fitted()
-        with self._watched():
+        with self.watched():
             own = self._own.state()
         return {
             "trained_on": self.trained_on,
@@ -119,7 +120,7 @@ class ForeignGenerator(Generator):
         made._rows, made._classes = state["rows"], state["classes"]
         made.warnings, made._schema = tuple(state["warnings"]), state["schema"]
         made._filled, made._finite = state.get("filled", {}), state.get("finite", [])
-        with made._watched():
+        with made.watched():
             own: Any = made._maker.from_state(state["own"])
         if not isinstance(own, Generator):
             raise InputError(

@@ -117,7 +117,9 @@ class ClassMixtures(Generator):
         device: DeviceName,  # noqa: ARG002
     ) -> None:
         counts = np.bincount(codes, minlength=classes)
-        progress.step(f"generator: {table.num_rows} rows, a mixture for each of {classes} classes")
+        progress.step(
+            f"generator: {table.num_rows:,} rows, a mixture for each of {classes} classes"
+        )
         seed = integer_seed(rng)
         draws = np.random.default_rng(seed)
         columns = Columns.fit(table)

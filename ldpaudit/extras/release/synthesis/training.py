@@ -237,7 +237,7 @@ def train(
     data, batches = torch.from_numpy(rows).to(device), _batches(labels, classes, plan.batch, rng)
     each = max(plan.batch // classes, 2)
     y = torch.arange(classes, device=device).repeat_interleave(each)
-    progress.step(f"generator: {len(rows)} rows, at most {plan.steps} steps")
+    progress.step(f"generator: {len(rows):,} rows, at most {plan.steps} steps")
     start, late = time.monotonic(), False
     for step in range(1, plan.steps + 1):
         normal, gumbel = draw_noise(len(y), codes, noise)

@@ -345,6 +345,14 @@ def test_the_shares_of_labels_have_half_a_row_added_to_each():
     assert column.prior == pytest.approx(np.array([6.5, 3.5, 0.5]) / 10.5)
 
 
+def test_one_answer_for_everybody_is_right_as_often_as_its_share():
+    truth = np.repeat(np.arange(2, dtype=np.int32), [15, 5])
+    release = SimpleNamespace(truth=truth, classes=("a", "b"), numeric=None)
+    column = Column(None, None, None)
+    vars(column)["release"] = release
+    assert column.constant == 0.75
+
+
 def test_guesses_are_averaged_over_the_noise_exactly():
     rng = np.random.default_rng(0)
     channel, posterior = rng.dirichlet(np.ones(6), 4), rng.dirichlet(np.ones(4), 500)

@@ -117,6 +117,22 @@ def test_a_channel_file(result, tmp_path):
     assert found["declaration"]["name"] == "channel"
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("label,no,yes\nno,0.8,0.2\nno,0.2,0.8\n", "1 row has the label of a row before."),
+        ("label,a,b,c\nx,1,0,0\nx,0,1,0\nx,0,0,1\n", "2 rows have the label of a row before."),
+        ("label,no,yes\n1,0.8,0.2\n1.0,0.2,0.8\n", "The labels of a mechanism must be distinct."),
+        ("label,1,1.0\nno,0.8,0.2\nyes,0.2,0.8\n", "The outputs of a channel must be distinct."),
+    ],
+)
+def test_a_channel_with_a_name_twice_is_refused(tmp_path, text, said):
+    file = tmp_path / "channel.csv"
+    file.write_text(text)
+    line = refused("mechanism", "channel", file, folder=tmp_path)
+    assert line.endswith(said)
+
+
 def test_a_channel_with_a_zero_protects_nothing(result, tmp_path):
     file = tmp_path / "channel.csv"
     file.write_text("label,a,b\nx,1,0\ny,0.5,0.5\n")

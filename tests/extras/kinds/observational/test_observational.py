@@ -122,7 +122,7 @@ def test_a_public_table_is_the_model():
     result = audited(data, public=public)
     check(result, {"observational.epsilon": (0.3, 3.1)})
     assert "the public table" in result["observational.epsilon"].method
-    with pytest.raises(InputError, match="of 1500 rows 0 do"):
+    with pytest.raises(InputError, match="of 1,500 rows 0 do"):
         audited(data, public=public.assign(a=public["a"] + 100))
 
 

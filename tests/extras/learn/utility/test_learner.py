@@ -128,7 +128,7 @@ def test_rows_that_measure_nothing_are_refused():
     (x, y), rng, learner = numbers(0), np.random.default_rng(0), Learner("logistic")
     release = read(x, DEBIASED, DEBIASED.release(y, rng))
     beyond = LabelledRows(x, None, np.where(np.arange(len(y)) == 5, 11.0, y))
-    with pytest.raises(InputError, match="1 of 2000 rows do not"):
+    with pytest.raises(InputError, match="1 of 2,000 rows do not"):
         utility(release, beyond, learner, 0.95, rng)
     (pixels, labels), claim = images(50, 0), Declaration("unknown", {})
     release = Release(pixels, ReleasedLabels(labels), (0, 1), (0, 1), declaration=claim)

@@ -274,7 +274,7 @@ BESIDE = {
     "other-type": "Column 2 of the",
     "fractions": "without a loss",
     "no-yes": "1 have none",
-    "maybe": "1 of 2000 rows",
+    "maybe": "1 of 2,000 rows",
     "no-rows": "no rows",
     "unlabelled": "must have the label's column",
     "infinite-label": "one of the 3 labels",
