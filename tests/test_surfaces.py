@@ -26,7 +26,7 @@ TERMINAL = (
     "extras/kinds/reports/",  # Of pipelines, which run the command line.
 )
 NOT_ON_THE_PAGE = (
-    *("commands/declare", "commands/outputs", "commands/requests", "work/tasks"),
+    *("commands/declare", "commands/outputs", "commands/requests", "work/cluster"),
     *("extras/choose/commands", "extras/choose/mechanism", "extras/choose/sweep"),
     *("extras/learn", "extras/probe", "extras/release", "extras/selftest"),
 )

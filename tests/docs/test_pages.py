@@ -66,8 +66,6 @@ def found(text, run):
 def test_a_page_runs_as_printed(page, examples, tmp_path, monkeypatch):
     folder = tmp_path / "reader"
     shutil.copytree(examples, folder)
-    if page == "how-to/several-releases.md":  # Its people's answers are drawn with seeds 1 and 2.
-        monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + " seeds")
     left = " label-inference" if page not in JUDGED_BY_ATTACKS else ""
     left += " instance-loss" if page not in JUDGED_BY_LOSS else ""
     monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + left)
@@ -92,7 +90,7 @@ def test_every_command_is_in_a_block_that_is_run():
 
 
 def test_every_command_of_the_readme_runs_as_printed(tmp_path, monkeypatch):
-    left = " instance-loss label-inference seeds"
+    left = " instance-loss label-inference"
     monkeypatch.setitem(QUICK, "LDPAUDIT_SKIP", QUICK["LDPAUDIT_SKIP"] + left)
     prepare(tmp_path)
     write_demo(tmp_path / "ldpaudit-demo", seed=20260101)

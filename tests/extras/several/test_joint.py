@@ -113,8 +113,8 @@ def test_a_joint_mechanism_of_another_package_has_an_entry_point(
         name = "sampling-of-others"
 
     points = {
-        SamplingOfOthers.name: SimpleNamespace(load=lambda: SamplingOfOthers),
-        "misnamed": SimpleNamespace(load=lambda: RandomSampling),
+        SamplingOfOthers.name: SimpleNamespace(module="others", load=lambda: SamplingOfOthers),
+        "misnamed": SimpleNamespace(module="others", load=lambda: RandomSampling),
     }
     monkeypatch.setattr(joint, "added", lambda kind, built_in: points)
     assert joint.joint_family("sampling-of-others") is SamplingOfOthers

@@ -30,6 +30,8 @@ from ldpaudit.work.files import WholeFiles, write_all
 Command = Callable[..., tuple[int, str, str]]
 FORMER = {"a": b"former a", "b": b"former b"}
 NEW = {"a": b"new a", "b": b"new b", "c": b"new c"}
+REPORT = "by ldpaudit"
+"""What stands in a file that may be replaced."""
 
 
 def contents(folder):
@@ -194,7 +196,7 @@ def test_a_page_and_a_result_are_both_written_or_neither(tmp_path, command):
     words = ["mechanism", "describe", "rr", "--epsilon", "1", "--classes", "A,B"]
     words += ["--json", str(tmp_path / "m.json"), "--html", str(tmp_path / "m.html")]
     for name in ("m.json", "m.html"):
-        (tmp_path / name).write_text("former")
+        (tmp_path / name).write_text(REPORT)
     for turn in count(1):
         error = OSError(errno.ENOSPC, "No space left on device")
         with failing_calls(Failing(tmp_path, turn, error)) as failing:
@@ -202,12 +204,12 @@ def test_a_page_and_a_result_are_both_written_or_neither(tmp_path, command):
         found = contents(tmp_path)
         assert found.keys() == {"m.json", "m.html"}
         if status:
-            assert set(found.values()) == {b"former"}
+            assert set(found.values()) == {REPORT.encode()}
             assert re.fullmatch(r"ldpaudit: The file 'm\.\w+' cannot be written: [a-z ]+\.\n", err)
         else:
-            assert b"former" not in found.values()
+            assert REPORT.encode() not in found.values()
             for name in found:
-                (tmp_path / name).write_text("former")
+                (tmp_path / name).write_text(REPORT)
         if failing.calls < turn:
             break
     assert turn > 10
