@@ -128,7 +128,7 @@ def seeded_by(
             )
     yield (
         "Python's random.seed seeded in each row with the text of column {}",
-        np.array([random.Random(text).random() for text in texts]),
+        np.array([random.Random(text).random() for text in texts]),  # nosec B311
     )
 
 
