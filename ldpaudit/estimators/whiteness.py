@@ -51,7 +51,7 @@ _LEAST_ALIKE: Final = 6.0
 
 
 def in_order(outcomes: RowNoise, order: Order, share: float) -> Iterator[Departure]:
-    """Yield what an order of the rows points to, each family with a quarter of a share.
+    """Yield what an order of the rows points to, each family with a sixth of a share.
 
     ``outcomes``: of all rows; ``share``: of the error probability. P-values are not yet known.
     """
@@ -149,7 +149,7 @@ def _triples(residual: FloatArray) -> Iterator[Departure]:
     clear, near, far = _clearest_triple(np.ascontiguousarray(some, dtype=np.float64).tobytes())
     tried = most * (most - 1) // 2
     if abs(clear) >= _surprising(tried):
-        yield Departure("triples", _NOWHERE, near, far, clear < 0, float(tried))
+        yield Departure("triples", _NOWHERE, near, far, clear < 0, 2.0 * tried)
 
 
 # Several orders and views of one release often have the same residuals.
@@ -182,7 +182,7 @@ def _mirrors(residual: FloatArray, spectrum: Spectrum, order: Order, n: int) -> 
     """Yield pairs of rows at equal distances from one place of an order, if they go together.
 
     As where noise is drawn once and written forwards and backwards. Half of the level is for the
-    middle of the order. ``n``: the rows of the release.
+    middle of the order; both signs count. ``n``: the rows of the release.
     """
     size = len(residual)
     sums = fft.irfft(spectrum**2, _padded(size))[: 2 * size - 1]
@@ -191,7 +191,7 @@ def _mirrors(residual: FloatArray, spectrum: Spectrum, order: Order, n: int) -> 
     # Each pair is counted twice; a row in the middle is none.
     sums[::2] -= residual**2
     clear = np.where(pairs >= _FEWEST_PAIRS, sums / (2 * np.sqrt(pairs)), 0.0)
-    for place, tried in ((int(np.argmax(np.abs(clear))), 4.0 * size), (size - 1, 2.0)):
+    for place, tried in ((int(np.argmax(np.abs(clear))), 8.0 * size), (size - 1, 4.0)):
         if abs(clear[place]) < _surprising(tried):
             continue
         ranks = np.arange(size)

@@ -468,3 +468,24 @@ def test_of_all_pairs_of_distances_the_clearest_is_found(n: int) -> None:
     near, far = max(sums, key=lambda pair: abs(sums[pair]))
     found = whiteness._clearest_triple(residual.tobytes())
     assert found == (pytest.approx(sums[near, far]), near, far)
+
+
+def test_each_family_of_an_order_spends_a_sixth(monkeypatch):
+    """The places and signs among which sums chose, each with its part of the error probability."""
+    monkeypatch.setattr(whiteness, "_WORTH_A_BET", 0.0)
+    monkeypatch.setattr(whiteness, "_surprising", lambda tried: 0.0)
+    n = 700
+    outcomes = RowNoise((np.random.default_rng(4).random(n) < 0.4) * 1.0, np.zeros(n, np.int64))
+    found = list(whiteness.in_order(outcomes, Order("the file", np.arange(n)), 1.0))
+    most = min(whiteness._TRIPLES, n // 4)
+    chosen = {
+        # Both signs of every pair of distances; of every place of a mirror, and its middle again.
+        "triples": [2 * (most * (most - 1) // 2)],
+        "groups": [2 * 2 * 2 * n, 2 * 2],
+    }
+    for family, ways in chosen.items():
+        tried = [one.tried / whiteness._FAMILIES_OF_ORDERS for one in found if one.family == family]
+        assert tried == ways
+        places = [2 * (most * (most - 1) // 2)] if family == "triples" else [2 * (2 * n - 1), 2]
+        spent = sum(place / way for place, way in zip(places, tried, strict=True))
+        assert spent <= 1
