@@ -186,9 +186,8 @@ def read_release(
             if truth is not None and roles.identifier is None:
                 _check_in_order(labels, bags, cells, table)
             in_other_ways = 0
-            if reports is not None:
-                in_other_ways = whole_reports(reports.checked)
-            elif bags is None and cells.looked_at is None:
+            in_order = cells.looked_at is None or not table.text
+            if reports is None and bags is None and in_order:
                 in_other_ways = otherwise_written(table, roles.label, cells.of(roles.label), labels)
             cells.forget((roles.label, roles.truth))
         others = {*private, *claimed.others}
@@ -228,6 +227,7 @@ def read_release(
             left_out=len(cells.left_out),
             unread=table.unread,
             otherwise_written=in_other_ways,
+            whole_reports=0 if reports is None else whole_reports(reports.checked),
             groups=read_groups(cells.special, group, roles.identifier),
             sketch=read.sketch,
             strata=strata,

@@ -70,8 +70,8 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         unit="p-value",
         n=len(release),
         method=f"p-value: {found.seeds:,} seeds of {len(generators())} streams of common "
-        "generators, one for the table or one for each row, and checksums of "
-        f"columns ({found.columns}); corrected for all",
+        "generators, one for the table or one for each row, and columns "
+        f"({found.columns}) as seeds of their rows and by checksums; corrected for all",
         assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
         kind="estimated" if alone else "certified",
         reference="Hoeffding (1963), Theorem 4",
@@ -108,9 +108,9 @@ def _of_noise(context: AuditContext) -> list[Outcomes]:
 
 def _of_reports(release: Release) -> dict[str, npt.NDArray[Any]]:
     """Return whole numbers in reports, such as seeds of a hash, by a name for each."""
-    if release.reports is None:
+    read = release.reports_in_file
+    if read is None:
         return {}
-    read = release.reports if release.reports_as_read is None else release.reports_as_read
     whole = read.dtype.kind in "iu" or (read.dtype.kind == "f" and bool((read % 1 == 0).all()))
     if not whole:
         return {}

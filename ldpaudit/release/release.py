@@ -161,7 +161,10 @@ class Release:
     unread : int
         Other tables (sheets) in its file.
     otherwise_written : int
-        Rows whose released label is written otherwise than in most rows with that label.
+        Rows whose released label is written otherwise than in most rows with that label; of the
+        first rows, see ``datasets/writings.py``.
+    whole_reports : int
+        Rows whose report is of whole numbers alone, where noise leaves hardly any so.
     sketch : Sketch or None
         How the features were projected, where they are sparse.
     strata : Strata or None
@@ -203,6 +206,7 @@ class Release:
     left_out: int = 0
     unread: int = 0
     otherwise_written: int = 0
+    whole_reports: int = 0
     places: IndexArray | None = None
     sketch: Sketch | None = None
     strata: Strata | None = None
@@ -226,6 +230,11 @@ class Release:
     def __len__(self) -> int:
         """Return the number of rows n."""
         return len(self.released)
+
+    @property
+    def reports_in_file(self) -> npt.NDArray[Any] | None:
+        """The reports with all that stands in the file, shape (n, d); None where there are none."""
+        return self.reports if self.reports_as_read is None else self.reports_as_read
 
     @property
     def constant(self) -> bool:

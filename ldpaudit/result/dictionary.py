@@ -148,6 +148,7 @@ ESTIMATES: Final = {
     "columns.dates": "Columns of exact dates.",
     "columns.unread": "Columns with cells that were not read as they stand.",
     "columns.label_written_otherwise": "Rows that write their label otherwise than most do.",
+    "columns.whole_reports": "Reports of whole numbers alone, among others with noise.",
     "columns.truth": "Columns of true labels in the release.",
     "columns.deciding": "Columns that reveal 98 % of the labels, or follow from them.",
     "columns.lagged": "Columns that reveal 98 % of the labels of nearby rows.",

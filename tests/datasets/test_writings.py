@@ -76,6 +76,19 @@ def test_labels_of_a_text_file(way, tmp_path):
         assert f"{round(checks[CHECK].observed):,} rows write their label" in result.sentence
 
 
+def test_reports_that_no_noise_was_added_to_are_said_to_be_so():
+    rng = np.random.default_rng(6)
+    truth = rng.integers(0, 3, 400)
+    noisy = np.eye(3)[truth] + np.round(rng.laplace(0, 2, (400, 3)), 3)
+    noisy[:20] = np.eye(3)[truth[:20]]
+    claim = {"name": "frequency-oracle", "protocol": "SHE", "classes": [0, 1, 2], "epsilon": 1.0}
+    table = pd.DataFrame({"x": rng.integers(0, 9, 400), "label": noisy.tolist()})
+    result = ldpaudit.audit(table, pd.Series(truth), claim, only="mechanism")
+    (check,) = (one for one in result.checks if one.id == CHECK)
+    assert check.reason.startswith("20 reports are of whole numbers alone")
+    assert result["columns.whole_reports"].value == 20
+
+
 def test_reports_that_no_noise_was_added_to():
     rng = np.random.default_rng(6)
     noisy = np.eye(5)[rng.integers(0, 5, N)] + np.round(rng.laplace(0, 1, (N, 5)), 3)

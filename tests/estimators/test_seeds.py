@@ -13,7 +13,7 @@ from ldpaudit.estimators.seeds import (
     Outcomes,
     checksums,
     generators,
-    seeded_by,
+    seeding,
     try_all,
     written_seeds,
 )
@@ -123,13 +123,33 @@ def test_a_checksum_of_a_column_is_found(source: str) -> None:
 def test_a_column_that_seeds_the_noise_of_each_row_is_found(source: str) -> None:
     ids = np.random.default_rng(3).integers(0, 2**32, 1500)
     texts = [f"P{value}" if "text" in source else str(value) for value in ids]
-    numbers = dict(seeded_by(texts, generators()))[source]
+    draw = dict(seeding(texts, generators()))[source]
+    numbers = np.array([draw(text) for text in texts])
     outcomes = [Outcomes(changed(numbers, LABELS, "keep"), LABELS)]
     evidence = try_all(outcomes, 10, columns={"id": np.array(texts)})
     assert (evidence.source, evidence.column) == (source, "id")
     assert evidence.log_p_value < math.log(1e-12)
     honest = [Outcomes(np.random.default_rng([1, 2]).random(1500) >= KEEP, LABELS)]
     assert try_all(honest, 10, columns={"id": np.array(texts)}).p_value > 0.01
+
+
+def test_a_seed_in_each_row_is_found_where_few_labels_were_changed() -> None:
+    """One in 150: the first rows alone hold few of them."""
+    ids = np.random.default_rng(3).integers(0, 2**32, 4000)
+    draw = dict(seeding([str(value) for value in ids], generators()))
+    numbers = np.array(
+        [draw["numpy.random.default_rng seeded in each row with column {}"](str(v)) for v in ids]
+    )
+    outcomes = [Outcomes(numbers < 1 / 150, np.zeros(4000, dtype=np.int64))]
+    # Numbers with gaps are floats.
+    found = try_all(outcomes, 10, columns={"id": ids.astype(float)})
+    assert (found.column, found.p_value < 1e-12) == ("id", True)
+
+
+def test_nobody_seeds_with_fractions() -> None:
+    assert not dict(seeding(["0.5", "-1.25", "1e-07", "nan"], generators()))
+    assert len(dict(seeding(["12", "7"], generators()))) == 4
+    assert len(dict(seeding(["12", "x"], generators()))) == 1
 
 
 def test_seeds_that_people_write_are_tried() -> None:

@@ -207,6 +207,15 @@ def test_a_failed_check_says_what_to_look_at(check, known, words):
     assert "a waiver for this file" in steps[1]
 
 
+@pytest.mark.parametrize("option", ["--only", "--skip"])
+def test_what_was_left_out_by_name_is_open_without_a_policy(option):
+    """Whoever asks for some audits alone asks no question that others answer."""
+    left = judged(evidence(epsilon=0.9), left_out={"seeds": option, "power": "--only"})
+    seeds = [check for check in left.checks if check.id == "guessable-seed"]
+    assert [check.verdict for check in seeds] == (["inconclusive"] if option == "--skip" else [])
+    assert not any(check.id in ("shared-noise", "composition") for check in left.checks)
+
+
 @pytest.mark.parametrize("check", [name for name in CHECKS if name != "min-rows"])
 @pytest.mark.parametrize("truth", [False, True])
 def test_every_check_that_fails_has_a_step(check, truth):

@@ -79,7 +79,9 @@ def _p_value(context: AuditContext, name: str, title: str, value: float, method:
 def _by_stratum(context: AuditContext) -> bool:
     """Return whether strata have channels of their own, and noise can be compared across them."""
     release = context.release
-    return bool(context.claim.by_stratum) and release.truth is not None is not release.strata
+    if release.truth is None or release.strata is None:
+        return False
+    return bool(context.claim.by_stratum)
 
 
 def _across_strata(context: AuditContext) -> Iterator[Part]:

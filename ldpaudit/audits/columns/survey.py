@@ -15,6 +15,7 @@ from ldpaudit.result.stated import (
     TEXTS,
     TRUTH_INSIDE,
     UNREAD,
+    WHOLE_REPORTS,
 )
 
 _LISTED: Final = 5
@@ -53,6 +54,10 @@ def surveyed(release: Release) -> Iterator[Part]:
         method = "cells of the released column that mean the same; the first 200,000 rows"
         title = "Rows whose label is written otherwise than in most rows with that label"
         yield Estimate.exact(OTHERWISE_WRITTEN, title, release.otherwise_written, method=method)
+    if release.whole_reports:
+        method = "more than ten times as many as independent entries would make by chance"
+        title = "Reports of whole numbers alone, where noise leaves hardly any so"
+        yield Estimate.exact(WHOLE_REPORTS, title, release.whole_reports, method=method)
     if release.holds_truth:
         method = "the true labels were read from the release itself (--truth-column)"
         title = "Columns of true labels in the release"

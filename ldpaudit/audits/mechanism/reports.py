@@ -165,7 +165,8 @@ def _columns(context: AuditContext) -> FloatArray:
     release, claim = context.release, context.claim.offers(LocalReports)
     assert claim is not None
     assert release.reports is not None
-    read = release.reports if release.reports_as_read is None else release.reports_as_read
+    read = release.reports_in_file
+    assert read is not None
     protocol, n = checked_reports(claim), len(release)
     first = np.zeros(n, dtype=np.int32)
     columns = list[npt.NDArray[Any]]()

@@ -110,7 +110,7 @@ def _across_strata(case: Case) -> Draft | None:
     def test(alpha: float) -> Answer:
         if shared.value <= alpha:
             return Answer("fail", None, _SHARES_NOISE)
-        return Answer("pass", None, "no noise that rows share is certain")
+        return Answer("pass", None, "no row's noise is shown to reveal another's")
 
     return drafted(test, (SHARED_WITH_OTHERS,))
 

@@ -69,7 +69,8 @@ class Row:
         circumstances = case.circumstances
         could = circumstances.truth or name != "shared-noise"
         # Without a policy, whoever runs some audits alone asks no question that others answer.
-        named = case.policy.sha256 is not None or "--skip" in circumstances.left_out.values()
+        by_name = circumstances.left_out.get(self.audit or "") == "--skip"
+        named = case.policy.sha256 is not None or by_name
         asked = named and name in case.policy.checks.asked()
         if not (self.where_found and asked and could and self.audit in circumstances.left_out):
             return None

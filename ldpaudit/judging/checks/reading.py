@@ -6,7 +6,7 @@ from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.result import Verdict
 from ldpaudit.result.numbers import number, rows
-from ldpaudit.result.stated import OTHERWISE_WRITTEN, UNREAD
+from ldpaudit.result.stated import OTHERWISE_WRITTEN, UNREAD, WHOLE_REPORTS
 
 
 def cells_read(case: Case, _: Any) -> Draft | None:
@@ -23,12 +23,18 @@ def cells_read(case: Case, _: Any) -> Draft | None:
 
 def labels_written(case: Case, _: Any) -> Draft | None:
     """Return the check, None where each label is written in one way; no policy switches it off."""
-    found = case.evidence.estimates.get(OTHERWISE_WRITTEN)
-    if found is None:
+    estimates = case.evidence.estimates
+    if (whole := estimates.get(WHOLE_REPORTS)) is not None:
+        reason = (
+            f"{rows(whole.value)} reports are of whole numbers alone, as if no noise had been "
+            "added to them"
+        )
+        return drafted(Answer("inconclusive", whole.value, reason), (WHOLE_REPORTS,), no_test=True)
+    if (found := estimates.get(OTHERWISE_WRITTEN)) is None:
         return None
     write = "row writes its" if found.value == 1 else "rows write their"
     reason = (
-        f"{rows(found.value)} {write} label otherwise than most rows that have it (in its "
+        f"{rows(found.value)} {write} label otherwise than most rows that have it (in the last "
         "digits, or in quotes), which may tell true labels and is looked at by no audit"
     )
     return drafted(Answer("inconclusive", found.value, reason), (OTHERWISE_WRITTEN,), no_test=True)
