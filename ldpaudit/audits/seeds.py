@@ -17,7 +17,14 @@ from ldpaudit.audits.interface import AuditContext, BuiltIn, Part
 from ldpaudit.audits.models import cross_fitted_posterior
 from ldpaudit.errors import InputError, InsufficientDataError, quoted
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE
-from ldpaudit.estimators.seeds import COUNTED, Outcomes, generators, try_all, written_seeds
+from ldpaudit.estimators.seeds import (
+    COUNTED,
+    MOST_SEEDING,
+    Outcomes,
+    generators,
+    try_all,
+    written_seeds,
+)
 from ldpaudit.mechanisms.capabilities import LocalReports
 from ldpaudit.mechanisms.foreign import checked_reports
 from ldpaudit.release import BoolArray, FloatArray, IntArray, Release
@@ -70,8 +77,9 @@ def _parts(context: AuditContext) -> Iterator[Part]:
         unit="p-value",
         n=len(release),
         method=f"p-value: {found.seeds:,} seeds of {len(generators())} streams of common "
-        "generators, one for the table or one for each row, and columns "
-        f"({found.columns}) as seeds of their rows and by checksums; corrected for all",
+        "generators, one for the table or one for each row, and checksums of columns "
+        f"({found.columns}), at most {MOST_SEEDING} of which as seeds of their rows, too; "
+        "corrected for all",
         assumptions=(_IN_NO_ORDER, _NOT_SIMULATED) if alone else (_ALIKE,),
         kind="estimated" if alone else "certified",
         reference="Hoeffding (1963), Theorem 4",

@@ -45,7 +45,7 @@ _BEYOND: Final = 1 << 32
 # many say something of the outcomes, by so many standard errors.
 _PROMISING_ROWS: Final = 1024
 _PROMISING: Final = 3.0
-_MOST_SEEDING: Final = 16
+MOST_SEEDING: Final = 16
 
 # From a seed and a number of draws to numbers in [0, 1).
 Generator = Callable[[int, int], FloatArray]
@@ -285,7 +285,7 @@ def try_all(
         chosen, looked_at = [one.take(places) for one in outcomes], looked_at + 1
         made = list(checksums(texts.tolist()))
         tries += len(made)
-        if looked_at <= _MOST_SEEDING:
+        if looked_at <= MOST_SEEDING:
             ways = list(seeding(texts.tolist(), sources))
             tries += len(ways)
             drawn = ((source, _if_promising(chosen, draw, texts)) for source, draw in ways)
