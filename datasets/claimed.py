@@ -10,6 +10,7 @@ from ldpaudit.datasets.declaration import (
     Marginals,
     agreed,
     claim_about,
+    faults_of_making,
     parse_declaration,
     remarks_on,
 )
@@ -31,6 +32,7 @@ from ldpaudit.datasets.names import missing_column
 from ldpaudit.datasets.truth import Truth
 from ldpaudit.numeric_labels import NumericView
 from ldpaudit.release import Bags, ColumnsDeclaration, Declaration, DeclaredColumns
+from ldpaudit.release.declaration import FaultOfMaking
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,11 @@ class Claimed:
         if not {*self.others} - {*audited}:
             return None
         return DeclaredColumns(dict.fromkeys((name,) for name in self.others))
+
+    @property
+    def faults_of_making(self) -> tuple[FaultOfMaking, ...]:
+        """How the release was made, as the file declares, where that breaks its promise."""
+        return () if self.declared is None else faults_of_making(self.declared.provenance)
 
     def warnings(self) -> list[str]:
         """Return what is remarkable about where the declaration comes from."""

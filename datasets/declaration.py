@@ -38,7 +38,7 @@ from ldpaudit.datasets.labels import canonical
 from ldpaudit.datasets.names import missing_column, quoted
 from ldpaudit.errors import InputError
 from ldpaudit.release import ColumnsDeclaration, Declaration, LabelDeclaration
-from ldpaudit.release.declaration import AMOUNTS, amounts_differ
+from ldpaudit.release.declaration import AMOUNTS, FaultOfMaking, amounts_differ
 from ldpaudit.work.documents import parse_json
 
 # The mechanism that has a channel for each value of a public column.
@@ -219,21 +219,20 @@ def _checked_receipt(value: Any) -> Mapping[str, Any]:
     return value
 
 
+def faults_of_making(provenance: Mapping[str, Any]) -> tuple[FaultOfMaking, ...]:
+    """Return what a provenance says against the promise: how the release was made breaks it."""
+    faults: list[FaultOfMaking] = []
+    if str(provenance.get("randomness", "")).startswith("experimental"):
+        faults.append("experiment")
+    generator = provenance.get("generator")
+    if isinstance(generator, Mapping) and generator.get("trained_on") != "public":
+        faults.append("generator")
+    return tuple(faults)
+
+
 def remarks_on(provenance: Mapping[str, Any]) -> list[str]:
     """Return what a provenance means for the release's reader, in sentences."""
     remarks = []
-    if str(provenance.get("randomness", "")).startswith("experimental"):
-        remarks.append(
-            "The release was made as an experiment, with draws that can be repeated: whoever "
-            "knows the seed can undo the mechanism."
-        )
-    generator = provenance.get("generator")
-    if isinstance(generator, Mapping) and generator.get("trained_on") != "public":
-        remarks.append(
-            "The generator of the synthetic features was trained on private rows: the "
-            "guarantee of double randomized response assumes public ones, or a generator with "
-            "a privacy budget of its own."
-        )
     parts = provenance.get("epsilon", {})
     if parts.get("prior", 0) > 0:
         remarks.append(

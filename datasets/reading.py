@@ -234,6 +234,7 @@ def read_release(
             places=cells.looked_at,
             before=frozenset(place for column in from_before for place in column.arrays),
             declared=claimed.beside({roles.label, *private}),
+            faults_of_making=claimed.faults_of_making,
         )
         release, test_rows = with_companions(release, read.parts)
         warnings = warnings_about(known, labels, read.encoded, table.names, roles)

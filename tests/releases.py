@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 
 from ldpaudit.mechanisms import RandomizedResponse
 
+_RANDOMNESS = b'"experimental generator"', b'"operating system"'
+"""How a release declares that its noise is from a seed, and how one does that is published."""
+
 
 def table(
     rows: int = 3000,
@@ -43,3 +46,17 @@ def written(folder: Path, **options: Any) -> tuple[Path, Path]:
     pq.write_table(release, paths[0])
     pq.write_table(truth, paths[1])
     return paths
+
+
+def declare_as_released(folder: Path) -> None:
+    """Have the releases of a folder that were drawn from a seed declare that they were not.
+
+    Every audit says of such a release that it must not be published.
+    """
+    for path in folder.glob("*.parquet"):
+        table = pq.read_schema(path)
+        stated = {k: text.replace(*_RANDOMNESS) for k, text in (table.metadata or {}).items()}
+        if stated != (table.metadata or {}):
+            pq.write_table(pq.read_table(path).replace_schema_metadata(stated), path)
+    for path in folder.glob("*.ldpaudit.json"):
+        path.write_bytes(path.read_bytes().replace(*_RANDOMNESS))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ldpaudit.judging.policy.explaining import CHECKS, RULES, check_keys, keys
+from ldpaudit.judging.policy.explaining import ALWAYS, CHECKS, RULES, check_keys, keys
 from ldpaudit.judging.policy.presets import PRESETS, STARTER, preset
 
 HEAD = """\
@@ -55,6 +55,7 @@ def policy_page() -> str:
         (TITLES["waiving"], f"{RULES['waiving']}\n\n{example()}"),
         ("Keys", listed({k: text for k, text in keys().items() if not k.startswith("waivers.")})),
         ("Checks", checks()),
+        ("Checks that every audit asks", listed(ALWAYS)),
     )
     return HEAD + "\n".join(f"## {title}\n\n{text.rstrip()}\n" for title, text in parts)
 

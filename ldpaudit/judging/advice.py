@@ -289,6 +289,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,
+        "experiment": "experiment" in circumstances.faults_of_making,
         "changed_by": circumstances.changed_by or "features",
         "may_be_made": circumstances.may_be_made,
         # One ε for all rows explains nothing where noise is not the same for all.

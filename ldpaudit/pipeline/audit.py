@@ -344,6 +344,7 @@ def _circumstances(
         holds_truth=release.holds_truth,
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,
+        faults_of_making=release.faults_of_making,
         changes=tuple(text for text, needed in changes.items() if needed),
         advisable=advisable(release),
         replay=context.replay,

@@ -34,6 +34,10 @@ class Declaration:
     named: bool = True
 
 
+# How a release was made, as it declares itself, where that breaks its promise: with draws that can
+# be repeated; with features of a generator that was trained on private rows.
+FaultOfMaking = Literal["experiment", "generator"]
+
 # The parameters that state how much noise there is.
 AMOUNTS: Final = {"epsilon": "ε", "lambda": "λ"}
 

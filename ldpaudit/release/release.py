@@ -9,7 +9,7 @@ import numpy.typing as npt
 from ldpaudit.arrays import FloatArray, IndexArray, IntArray, Label
 from ldpaudit.errors import InputError
 from ldpaudit.numeric_labels import NumericLabels
-from ldpaudit.release.declaration import Declaration, DeclaredColumns
+from ldpaudit.release.declaration import Declaration, DeclaredColumns, FaultOfMaking
 from ldpaudit.release.features import ColumnSurvey, FeatureTable, Sketch, joined
 
 # Labels that are counted at once.
@@ -178,6 +178,8 @@ class Release:
         columns that are known to be from before the noise.
     truth_released : bool
         Whether the true labels were read from a release: this one, or one that declares its noise.
+    faults_of_making : tuple of {"experiment", "generator"}
+        How the release was made, as its file declares, where that breaks its promise.
     """
 
     features: FeatureTable
@@ -213,6 +215,7 @@ class Release:
     declared: DeclaredColumns | None = None
     before: frozenset[int] = frozenset()
     truth_released: bool = False
+    faults_of_making: tuple[FaultOfMaking, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.released)

@@ -25,6 +25,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
+from releases import declare_as_released
 
 from ldpaudit.options import AuditOptions
 from ldpaudit.work.tasks import Pool
@@ -156,11 +157,13 @@ def run_page(text, folder, names=None):
                     _check(command)
             elif block.language == "python":
                 exec(compile(block.text, f"block at line {block.line}", "exec"), names)
+                declare_as_released(Path())
 
 
 def _check(command):
     line = shlex.join(command.words)
     status, printed = _run(command.words)
+    declare_as_released(Path())
     assert status == command.status, f"{line}: exit status {status}\n{printed}"
     missing = unlike(command.shown, printed)
     assert not missing, f"{line}: does not print {missing!r} there\n{printed}"

@@ -9,6 +9,7 @@ from judging.cases import evidence, judged, p_value, power
 from ldpaudit.errors import PolicyError
 from ldpaudit.estimators.renyi import AUDITED_ORDERS
 from ldpaudit.judging.checks.interface import Evidence
+from ldpaudit.judging.checks.listing import CHECKS as ROWS
 from ldpaudit.judging.policy import (
     PRESETS,
     STARTER,
@@ -21,8 +22,8 @@ from ldpaudit.judging.policy import (
     parse_policy,
     preset_text,
 )
-from ldpaudit.judging.policy.explaining import CHECKS, RULES, SECTIONS, check_keys, keys
-from ldpaudit.judging.policy.sections import keys_of
+from ldpaudit.judging.policy.explaining import ALWAYS, CHECKS, RULES, SECTIONS, check_keys, keys
+from ldpaudit.judging.policy.sections import ALWAYS_WAIVABLE, keys_of
 from ldpaudit.result import Curve, Estimate, decision_of
 
 CHECK = "[checks.claimed-epsilon]\n"
@@ -321,11 +322,22 @@ def test_a_preset_is_named_and_has_a_digest():
         load_policy("ldpaudit:strickt")
 
 
+def test_checks_that_every_audit_asks():
+    """What can fail without being a fault of the noise, and is no matter of the policy."""
+    fixed = {name: row for name, row in ROWS.items() if row.level is not None}
+    assert set(ALWAYS) == set(fixed) - {"min-rows"} == set(ROWS) - {*check_names(), "min-rows"}
+    warned = {name for name, row in fixed.items() if row.level == "warn"}
+    assert set(ALWAYS_WAIVABLE) == warned - {"private-columns"}
+    for name, words in ALWAYS.items():
+        assert f"Level: {fixed[name].level}." in words
+        assert ("It can be waived." in words) == (name in ALWAYS_WAIVABLE)
+
+
 def test_every_key_and_every_check_has_words():
     assert set(CHECKS) == set(check_names())
     stated = {f"{name}.{key}" for name, section in SECTIONS.items() for key in keys_of(section)}
     assert set(keys()) == {"schema", "extends"} | stated
-    every = {**CHECKS, **keys(), **check_keys(), **RULES}
+    every = {**CHECKS, **ALWAYS, **keys(), **check_keys(), **RULES}
     assert all(len(words or "") > 10 and words.endswith((".", "?")) for words in every.values())
 
 
@@ -333,6 +345,7 @@ def test_every_key_and_every_check_has_words():
     "name",
     [
         *check_names(),
+        *ALWAYS,
         *PRESETS,
         *SECTIONS,
         *RULES,

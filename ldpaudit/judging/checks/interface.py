@@ -11,6 +11,7 @@ from ldpaudit.mechanisms import Mechanism
 from ldpaudit.mechanisms.channel import Channel, ChannelFamily
 from ldpaudit.receipt.found import Replay
 from ldpaudit.release import DeclaredColumns, IndexArray
+from ldpaudit.release.declaration import FaultOfMaking
 from ldpaudit.result import AuditRecord, Curve, Estimate, Finding, Side, Verdict
 from ldpaudit.result.stated import EXCESS
 
@@ -83,6 +84,8 @@ class Circumstances:
     """Whether ``ldpaudit advise`` can take the release with its true labels."""
     columns: DeclaredColumns | None = None
     """All private columns that the file declares, where others are not audited."""
+    faults_of_making: tuple[FaultOfMaking, ...] = ()
+    """How the release was made, as its file declares, where that breaks its promise."""
     replay: Replay | None = None
     """What drawing the noise again found; None where that was not tried."""
     concerns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -19,7 +19,14 @@ from ldpaudit.judging.checks.noise import (
     rare_classes,
     undetected_excess,
 )
-from ldpaudit.judging.checks.reading import cells_read, labels_written, min_rows, replay, truth_fits
+from ldpaudit.judging.checks.reading import (
+    cells_read,
+    labels_written,
+    made_as_assumed,
+    min_rows,
+    replay,
+    truth_fits,
+)
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
 from ldpaudit.result import CheckLevel
@@ -132,6 +139,12 @@ CHECKS: Final[Mapping[str, Row]] = {
         "Was every private column that is declared audited?",
         lambda case, _: left_out_columns(case.circumstances.columns, 1),
         level="warn",
+    ),
+    "made-as-assumed": Row(
+        "Was the release made as its promise assumes, by its own declaration?",
+        made_as_assumed,
+        level="warn",
+        no_test=True,
     ),
     "cells-read": Row(
         "Was every cell of the columns read as what it is?", cells_read, level="warn", no_test=True

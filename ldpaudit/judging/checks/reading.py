@@ -1,9 +1,11 @@
 """Checks of what was read: cells, rows, true labels that belong to them, and the replay."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
+from ldpaudit.release.declaration import FaultOfMaking
 from ldpaudit.result import Verdict
 from ldpaudit.result.numbers import number, rows
 from ldpaudit.result.stated import OTHERWISE_WRITTEN, UNREAD, WHOLE_REPORTS
@@ -38,6 +40,23 @@ def labels_written(case: Case, _: Any) -> Draft | None:
         "digits, or in quotes), which may tell true labels and is looked at by no audit"
     )
     return drafted(Answer("inconclusive", found.value, reason), (OTHERWISE_WRITTEN,), no_test=True)
+
+
+_FAULTS_OF_MAKING: Final[Mapping[FaultOfMaking, str]] = {
+    "experiment": "it was made as an experiment, whose noise anybody who knows the seed can undo",
+    "generator": (
+        "a generator of its features was trained on private rows, which its promise does not cover"
+    ),
+}
+
+
+def made_as_assumed(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where nothing is declared against the promise."""
+    faults = case.circumstances.faults_of_making
+    if not faults:
+        return None
+    reason = ", and ".join(_FAULTS_OF_MAKING[fault] for fault in faults)
+    return drafted(Answer("fail", None, reason), no_test=True)
 
 
 def truth_fits(case: Case, _: Any) -> Draft | None:

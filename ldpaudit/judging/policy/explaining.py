@@ -32,9 +32,16 @@ SECTIONS: Final[Mapping[str, type[BaseModel]]] = {
 """The sections besides the checks."""
 CHECKS: Final = {name: field.description for name, field in keys_of(ChecksSection).items()}
 """What each check looks at, and when it fails."""
-RULES: Final[Mapping[str, str]] = tomllib.loads(
-    (files(__package__) / "rules.toml").read_text(encoding="utf-8")
-)
+
+
+def _words_in(file: str) -> Mapping[str, str]:
+    """Return the texts of a file of this package by their names."""
+    return tomllib.loads((files(__package__) / file).read_text(encoding="utf-8"))
+
+
+RULES: Final = _words_in("rules.toml")
+ALWAYS: Final = _words_in("always.toml")
+"""The checks that every audit asks, whatever its policy says."""
 
 
 def explain(name: str | None = None) -> str:
@@ -50,7 +57,7 @@ def explain(name: str | None = None) -> str:
         for section, model in SECTIONS.items()
     }
     sections["min-rows"] = f"{keys()['audit.min_rows']} The key is audit.min_rows."
-    topics = {**sections, **keys(), **CHECKS, **check_keys(), **PRESETS, **RULES}
+    topics = {**sections, **keys(), **CHECKS, **ALWAYS, **check_keys(), **PRESETS, **RULES}
     key = name.removeprefix("checks.")
     longer = [full for full in topics if full.endswith(f".{key}")]
     if key in topics:
@@ -68,6 +75,7 @@ def _overview() -> Iterator[str]:
     for title, members in (
         ("Keys", keys()),
         ("Checks, each a section [checks.ID]", CHECKS),
+        ("Checks that every audit asks", ALWAYS),
         ("Presets, for extends and --policy", PRESETS),
         ("Rules", RULES),
     ):

@@ -13,7 +13,14 @@ from pydantic import BaseModel, ValidationError
 
 from ldpaudit.errors import InputError, PolicyError, decimal_point, did_you_mean, quoted
 from ldpaudit.judging.policy.presets import DEFAULT, PREFIX, PRESETS, preset, preset_text
-from ldpaudit.judging.policy.sections import OWN, Policy, check_names, keys_of, section_in
+from ldpaudit.judging.policy.sections import (
+    ALWAYS_WAIVABLE,
+    OWN,
+    Policy,
+    check_names,
+    keys_of,
+    section_in,
+)
 from ldpaudit.work.documents import parse_toml, read_document, why_unreadable
 from ldpaudit.work.limits import POLICY_BYTES
 
@@ -95,7 +102,7 @@ def parse_policy(text: str, name: str = "") -> Policy:
             "checks",
         )
     for position, waiver in enumerate(policy.waivers):
-        if waiver.check not in policy.checks.asked():
+        if waiver.check not in (*policy.checks.asked(), *ALWAYS_WAIVABLE):
             raise wrong(_never_waived(waiver.check), ("waivers", position, "check"))
     return policy
 
@@ -107,7 +114,7 @@ def _never_waived(check: str) -> str:
             f"A waiver names {check}, which this policy does not ask for: take the waiver out, or "
             "ask for the check."
         )
-    suggestion = _suggest(check, check_names())
+    suggestion = _suggest(check, (*check_names(), *ALWAYS_WAIVABLE))
     return f"A waiver names {quoted(check)}, which is no check{suggestion}"
 
 

@@ -310,9 +310,12 @@ def _read(
 ) -> ReadReport:
     label, files = tables.request.label, tables.request
     truth = tables.training.select([label])
-    return read_release(
+    reading = read_release(
         released, label=label, truth=truth, test=tables.test, files=files, coding=coding, **more
     )
+    # Only the simulation is an experiment, not the release that it stands for.
+    faults = tuple(f for f in reading.release.faults_of_making if f != "experiment")
+    return replace(reading, release=replace(reading.release, faults_of_making=faults))
 
 
 def score(
