@@ -186,9 +186,10 @@ def read_release(
             if truth is not None and roles.identifier is None:
                 _check_in_order(labels, bags, cells, table)
             in_other_ways = 0
-            in_order = cells.looked_at is None or not table.text
-            if reports is None and bags is None and in_order:
-                in_other_ways = otherwise_written(table, roles.label, cells.of(roles.label), labels)
+            if reports is None and bags is None:
+                in_other_ways = otherwise_written(
+                    table, roles.label, cells.of(roles.label), labels, cells.looked_at
+                )
             cells.forget((roles.label, roles.truth))
         others = {*private, *claimed.others}
         owned = {roles.label, roles.truth, roles.identifier, *others}
@@ -242,7 +243,7 @@ def read_release(
         remarks = (
             *remarks_on_files(table, known, companions),
             *remarks_on_columns(table, read.surveyed),
-            *remarks_on_rows(cells),
+            *remarks_on_rows(table, cells),
         )
         hidden_ids = None
         if keyed is not None and roles.identifier is not None:

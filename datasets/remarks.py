@@ -6,6 +6,7 @@ from ldpaudit.datasets.as_read import said_of
 from ldpaudit.datasets.cells import Cells
 from ldpaudit.datasets.companions import Companion
 from ldpaudit.datasets.formats.tables import TableSource, allowed
+from ldpaudit.datasets.spelling import MOST_ROWS_SURVEYED
 from ldpaudit.datasets.truth import Truth
 from ldpaudit.release.features import ColumnSurvey
 from ldpaudit.work.memory import shown
@@ -33,8 +34,13 @@ def remarks_on_columns(table: TableSource, columns: Sequence[ColumnSurvey]) -> I
             yield remark
 
 
-def remarks_on_rows(cells: Cells) -> Iterator[str]:
-    """Yield that a sample of the rows is read, where memory is too small for all."""
+def remarks_on_rows(table: TableSource, cells: Cells) -> Iterator[str]:
+    """Yield that of some rows less is looked at, and that a sample is read for lack of memory."""
+    writing = "How the cells of features are written (decimals, quotes) was looked at in"
+    if table.text and cells.looked_at is not None:
+        yield f"{writing} no row, as not all of them were read."
+    elif table.text and cells.rows > MOST_ROWS_SURVEYED:
+        yield f"{writing} the first {MOST_ROWS_SURVEYED:,} rows."
     if cells.looked_at is not None:
         yield (
             f"Read {len(cells.looked_at):,} of the {cells.rows:,} rows, drawn blind to all labels: "

@@ -19,7 +19,7 @@ from ldpaudit.release.features import ColumnSurvey
 # What text files write for a missing value.
 MISSING: Final = tuple(dict.fromkeys(("", *pyarrow.csv.ConvertOptions().null_values)))
 # So many rows are looked at, from the first on: more show the same.
-_MOST_ROWS_SURVEYED: Final = 200_000
+MOST_ROWS_SURVEYED: Final = 200_000
 _MOST_SHAPES: Final = 50
 # Digits, small and large letters each count as one sign: what is left is the way of writing.
 _SHAPES: Final = ((r"[0-9]+", "0"), (r"[a-z]+", "a"), (r"[A-Z]+", "A"))
@@ -69,9 +69,9 @@ def first_cells(table: TableSource, names: list[str]) -> Iterator[tuple[str, pa.
     """Yield the first cells of columns as they are written."""
     batches, rows = list[pa.RecordBatch](), 0
     for batch in table.written(names):
-        batches.append(batch.slice(0, _MOST_ROWS_SURVEYED - rows))
+        batches.append(batch.slice(0, MOST_ROWS_SURVEYED - rows))
         rows += len(batches[-1])
-        if rows >= _MOST_ROWS_SURVEYED:
+        if rows >= MOST_ROWS_SURVEYED:
             break
     for place, name in enumerate(names):
         yield name, pa.chunked_array([batch.column(place) for batch in batches])

@@ -12,36 +12,42 @@ import pyarrow as pa
 
 from ldpaudit.arrays import stable_order
 from ldpaudit.datasets.domains import EncodedLabels, Reports
-from ldpaudit.datasets.formats.tables import TableSource
-from ldpaudit.datasets.spelling import first_cells
-from ldpaudit.release import FloatArray, IndexArray
+from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
+from ldpaudit.release import FloatArray, IndexArray, IntArray
 
 # So many whole reports, and so many times as many as there would be by chance, are none.
 _FEW: Final = 4
 _FAR_MORE: Final = 10
-# So many rows are looked at, from the first on.
-_MOST_ROWS: Final = 200_000
+# A table of labels by ways of writing with so many cells is counted cell by cell.
+_MOST_CELLS: Final = 1 << 20
 # Of two numbers that differ by chance, 200,000 drawn from a range hold hardly any this near, as a
 # part of the range; a sum's last digits differ by less.
 _ROUNDING: Final = 1e-13
 
 
 def otherwise_written(
-    table: TableSource, name: str, column: pa.ChunkedArray, labels: EncodedLabels
+    table: TableSource,
+    name: str,
+    column: pa.ChunkedArray,
+    labels: EncodedLabels,
+    rows: IndexArray | None = None,
 ) -> int:
-    """Return how many of the first rows write their label otherwise than most rows that have it.
+    """Return how many rows write their label otherwise than most rows that have it.
 
     ``column``: the released labels as they are stored, one a row; ``labels``: what they mean.
     Numbers that may be any of a range mean the same where only rounding tells them apart.
+    ``rows``: those of the file that were read, in order; None for all.
     """
     meanings = _meanings(labels)
-    written = next(first_cells(table, [name]))[1] if table.text else column
-    found = _unusual(meanings, _ways(written.slice(0, _MOST_ROWS)))
-    quoted = table.quoted_cells() if table.text else None
-    if quoted is None:
+    kept_as_text = is_any(column.type, *TEXTS)
+    ways = _ways(column) if kept_as_text or not table.text else _ways_in_file(table, name, rows)
+    found = _unusual(meanings, ways)
+    in_quotes = table.quoted_cells_of(name) if table.text else None
+    if in_quotes is None:
         return found
-    in_quotes = quoted[:, list(table.names).index(name)].astype(np.int64)
-    return max(found, _unusual(meanings, in_quotes))
+    if rows is not None and len(in_quotes) > rows[-1]:
+        in_quotes = in_quotes[rows]
+    return max(found, _unusual(meanings, in_quotes.astype(np.int32)))
 
 
 def whole_reports(reports: Reports) -> int:
@@ -58,11 +64,11 @@ def whole_reports(reports: Reports) -> int:
     return found if _FEW + _FAR_MORE * by_chance < found < len(reports) / 2 else 0
 
 
-def _meanings(labels: EncodedLabels) -> IndexArray:
-    """Return a code of what each of the first rows' labels means, int64."""
+def _meanings(labels: EncodedLabels) -> IntArray:
+    """Return a code of what each row's label means."""
     if labels.numeric is None or not labels.numeric.view.outputs.grouped:
-        return labels.released[:_MOST_ROWS].astype(np.int64)
-    numbers = labels.numeric.released[:_MOST_ROWS]
+        return labels.released
+    numbers = labels.numeric.released
     possible = labels.numeric.view.outputs.possible
     places = None if possible is None else possible.places(numbers)
     return _but_for_rounding(numbers) if places is None else places
@@ -77,23 +83,45 @@ def _but_for_rounding(numbers: FloatArray) -> IndexArray:
     return codes
 
 
-def _ways(cells: pa.ChunkedArray) -> IndexArray:
-    """Return a code of how each cell is written, int64 (n,)."""
+def _ways_in_file(table: TableSource, name: str, rows: IndexArray | None) -> IntArray:
+    """Return a code of how each cell is written in a text file."""
+    parts, done = list[pa.Array](), 0
+    for batch in table.written([name]):
+        cells = batch.column(0)
+        if rows is not None:
+            first, last = np.searchsorted(rows, (done, done + len(batch)))
+            cells = cells.take(pa.array(rows[first:last] - done))
+        done += len(batch)
+        parts.append(cells.dictionary_encode())  # Else all texts would be in memory.
+    return _ways(pa.chunked_array(parts).unify_dictionaries())
+
+
+def _ways(cells: pa.ChunkedArray) -> IntArray:
+    """Return a code of how each cell is written."""
     if pa.types.is_floating(cells.type):
         bits = cells.cast(pa.float64()).to_numpy().view(np.int64)
-        return np.unique(bits, return_inverse=True)[1].astype(np.int64)
-    if pa.types.is_dictionary(cells.type):
-        cells = cells.cast(cells.type.value_type)
-    codes = cells.dictionary_encode().combine_chunks().indices
-    return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.unique(bits, return_inverse=True)[1].astype(np.int32)
+    if not pa.types.is_dictionary(cells.type):
+        cells = cells.dictionary_encode()
+    codes = cells.unify_dictionaries().combine_chunks().indices
+    return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False)) + 1
 
 
-def _unusual(meanings: IndexArray, ways: IndexArray) -> int:
-    """Return how many of the rows that both have are written otherwise than most of their label."""
-    rows = min(len(meanings), len(ways))
-    if not rows:
+def _unusual(meanings: IntArray, ways: IntArray) -> int:
+    """Return how many rows are written otherwise than most of their label.
+
+    0 where not both are of the same rows: lines without cells, say.
+    """
+    rows = len(meanings)
+    if rows != len(ways) or not rows:
         return 0
-    both = np.column_stack([meanings[:rows], ways[:rows]])
-    pairs, counts = np.unique(both, axis=0, return_counts=True)
-    firsts = np.flatnonzero(np.diff(pairs[:, 0], prepend=pairs[0, 0] - 1))
+    width = int(ways.max()) + 1
+    labels = meanings.astype(np.int64) - meanings.min()
+    cells = (int(labels.max()) + 1) * width
+    pairs = labels * width + ways
+    if cells <= _MOST_CELLS:
+        counts = np.bincount(pairs, minlength=cells).reshape(-1, width)
+        return int(rows - counts.max(axis=1).sum())
+    found, counts = np.unique(pairs, return_counts=True)
+    firsts = np.flatnonzero(np.diff(found // width, prepend=-1))
     return int(rows - np.maximum.reduceat(counts, firsts).sum())

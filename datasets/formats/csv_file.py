@@ -26,7 +26,7 @@ from ldpaudit.datasets.formats.locations import (
     locate,
     unreadable,
 )
-from ldpaudit.datasets.formats.quotes import RowShape, holds_break, rows_in_cell
+from ldpaudit.datasets.formats.quotes import QuotedCells, RowShape, holds_break, rows_in_cell
 from ldpaudit.datasets.formats.tables import TableSource, is_any
 from ldpaudit.datasets.names import Header, check_unique, header_of, quoted
 from ldpaudit.errors import InputError
@@ -264,6 +264,24 @@ class CsvFile(TableSource):
             return None
         cells = text[starts[: rows * len(self.names)]] == _QUOTE
         return np.asarray(cells.reshape(rows, -1)[1:])
+
+    def quoted_cells_of(self, name: str) -> npt.NDArray[np.bool_] | None:
+        """Return which rows' cells of a column stand in quotes.
+
+        None if no cell does, or the file's lines are not its rows.
+        """
+        width, place = len(self.names), list(self.names).index(name)
+        scan = QuotedCells(self.dialect.separator, width, place)
+        skipped, rest = self.dialect.skipped, b""
+        with self._reading(), self._open() as stream:
+            while block := stream.read(_QUOTES_LOOKED_AT):
+                *lines, text = (rest + block).split(b"\n", skipped)
+                skipped -= len(lines)
+                whole = text.rfind(b"\n") + 1
+                rest = text[whole:]
+                if whole and not scan.take(text[:whole]):
+                    return None
+        return scan.found() if not rest or scan.take(rest) else None
 
     def _text_blocks(
         self, names: list[str], missing: Sequence[str] | None = None

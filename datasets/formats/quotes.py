@@ -1,10 +1,12 @@
-"""Cells of a CSV file that hold whole rows: a stray quote opened them, or one was never closed."""
+"""What quotes do to a CSV file: stray ones hide whole rows in a cell; some cells stand in them."""
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +18,8 @@ from ldpaudit.errors import InputError
 _BREAK: Final = re.compile(r"\r\n|\r|\n")
 _BREAKS: Final = (b"\n", b"\r")
 _TIME: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}([ T].*)?")
+_QUOTE, _LINE_END, _RETURN = b'"\n\r'
+_EMPTY_LINES: Final = (b"\n\n", b"\n\r\n")
 _BOOLEAN: Final = re.compile(r"(?i:true|false|0|1)")
 
 
@@ -108,3 +112,70 @@ def rows_in_cell(names: Sequence[str], place: int, file: str) -> InputError:
         "table: a quote is missing, or one too many. Fix it; if the text is meant to hold such "
         "lines, save the table as Parquet."
     )
+
+
+@dataclass
+class QuotedCells:
+    """Finds which rows' cells of the column at ``place`` stand in quotes, block after block.
+
+    Blocks are of whole lines; text in quotes may hold line breaks all the same.
+    """
+
+    separator: str
+    width: int
+    place: int
+    _found: list[npt.NDArray[np.bool_]] = field(default_factory=list)
+    _cells: int = 0
+    """The cells of the row that the next block goes on with."""
+    _inside: bool = False
+    """Whether the next block begins inside of quotes."""
+
+    def take(self, block: bytes) -> bool:
+        """Read further lines; return False where the file's lines are not its rows."""
+        between = self._inside or self._cells > 0
+        empty = block.startswith((b"\n", b"\r\n")) or any(one in block for one in _EMPTY_LINES)
+        if not between and not empty and b'"' not in block:
+            rows = block.count(b"\n") + (not block.endswith(b"\n"))
+            self._found.append(np.zeros(rows, dtype=np.bool_))
+            return True
+        return self._take_cells(np.frombuffer(block, dtype=np.uint8))
+
+    def _take_cells(self, text: npt.NDArray[np.uint8]) -> bool:
+        quotes = (text == _QUOTE).view(np.uint8)
+        inside = np.bitwise_xor.accumulate(quotes) ^ np.uint8(self._inside)
+        breaks = (text == ord(self.separator)) | (text == _LINE_END)
+        ends = np.flatnonzero(breaks & (inside == 0))
+        if text[-1] != _LINE_END and not inside[-1]:
+            ends = np.append(ends, len(text))  # The file's last line.
+        starts = np.append(0, ends[:-1] + 1)[: len(ends)]
+        ends_line = np.append(text, np.uint8(_LINE_END))[ends] == _LINE_END
+        is_cell = ~self._empty_lines(text, starts, ends, ends_line)
+        numbers = self._cells + np.arange(int(is_cell.sum()))
+        if (ends_line[is_cell] != (numbers % self.width == self.width - 1)).any():
+            return False
+        in_quotes = text[starts.clip(max=len(text) - 1)] == _QUOTE
+        if self._inside and len(in_quotes):
+            in_quotes[0] = True  # Quotes open only at the start of a cell.
+        self._found.append(in_quotes[is_cell][numbers % self.width == self.place])
+        self._cells = (self._cells + len(numbers)) % self.width
+        self._inside = bool(inside[-1])
+        return True
+
+    def _empty_lines(
+        self,
+        text: npt.NDArray[np.uint8],
+        starts: npt.NDArray[np.int64],
+        ends: npt.NDArray[np.int64],
+        ends_line: npt.NDArray[np.bool_],
+    ) -> npt.NDArray[np.bool_]:
+        """Return which cells are a whole line without anything in it: readers leave these out."""
+        starts_row = self._cells == 0 and not self._inside
+        starts_line = np.append(starts_row, ends_line[:-1])[: len(ends)]
+        first = text[starts.clip(max=len(text) - 1)]
+        nothing = (starts == ends) | ((starts + 1 == ends) & (first == _RETURN))
+        return starts_line & ends_line & nothing
+
+    def found(self) -> npt.NDArray[np.bool_] | None:
+        """Return which rows' cells stand in quotes, the header left out; None where none does."""
+        every = np.concatenate(self._found)[1:]
+        return every if every.any() else None

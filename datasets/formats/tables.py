@@ -408,6 +408,10 @@ class TableSource:
         """Return which cells of the first rows stand in quotes, bool (rows, columns), if known."""
         return None
 
+    def quoted_cells_of(self, name: str) -> npt.NDArray[np.bool_] | None:  # noqa: ARG002
+        """Return which rows' cells of a column stand in quotes; None if none does, or unknown."""
+        return None
+
     def spelt(self, name: str) -> pa.ChunkedArray | None:  # noqa: ARG002
         """Return numbers as the file writes them, where reading loses that."""
         return None

@@ -161,8 +161,7 @@ class Release:
     unread : int
         Other tables (sheets) in its file.
     otherwise_written : int
-        Rows whose released label is written otherwise than in most rows with that label; of the
-        first rows, see ``datasets/writings.py``.
+        Rows whose released label is written otherwise than in most rows with that label.
     whole_reports : int
         Rows whose report is of whole numbers alone, where noise leaves hardly any so.
     sketch : Sketch or None

@@ -1,10 +1,15 @@
 """Whether each released label is written in one way."""
 
+import random
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import ldpaudit
+from ldpaudit.datasets import rows_in_memory
+from ldpaudit.datasets.formats import csv_file
+from ldpaudit.datasets.formats.quotes import QuotedCells
 from ldpaudit.datasets.writings import whole_reports
 from ldpaudit.doors import Declaration, read_release
 from ldpaudit.mechanisms.view import DeclaredCoding
@@ -74,6 +79,62 @@ def test_labels_of_a_text_file(way, tmp_path):
         assert result.decision == "not yet"
         assert "Write every label in one way" in result.next_steps[0]
         assert f"{round(checks[CHECK].observed):,} rows write their label" in result.sentence
+
+
+@pytest.mark.parametrize("sampled", [False, True])
+@pytest.mark.parametrize("mark", ['"{}"', "{}.0"])
+def test_all_rows_of_a_text_file_are_looked_at(mark, sampled, tmp_path, monkeypatch):
+    """Rows far down the file, in a later block, and those of a sample."""
+    rng = np.random.default_rng(5)
+    cells = [str(label) for label in rng.integers(0, 2, N)]
+    marked = [N - 9, N - 5, N - 1]
+    for place in marked:
+        cells[place] = mark.format(cells[place])
+    lines = [f"{x},{cell}\n" for x, cell in zip(rng.integers(0, 9, N), cells, strict=True)]
+    (tmp_path / "r.csv").write_text("x,label\n" + "".join(lines))
+    monkeypatch.setattr(csv_file, "_QUOTES_LOOKED_AT", 500)
+    if sampled:
+        odd = np.arange(1, N, 2)
+        monkeypatch.setattr(rows_in_memory, "_LARGE", 1)
+        monkeypatch.setattr(rows_in_memory, "rows_looked_at", lambda *_: odd)
+        monkeypatch.setattr(rows_in_memory, "allowed", lambda: 8 * 2 * 400)
+    read = read_release(tmp_path / "r.csv", declaration=DISCRETE, coding=DeclaredCoding)
+    assert len(read.release) == (N // 2 if sampled else N)
+    assert read.release.otherwise_written == len(marked)
+    assert any("How the cells of features" in remark for remark in read.remarks) == sampled
+
+
+def test_which_cells_stand_in_quotes():
+    """As they were written, in blocks of whole lines that may end within a cell."""
+    draw = random.Random(7)
+    for _ in range(300):
+        width, line_end = draw.randint(1, 4), draw.choice(["\n", "\r\n"])
+        place, in_quotes, lines = draw.randrange(width), [], []
+        for _ in range(draw.randint(2, 8)):
+            row = []
+            for column in range(width):
+                text = draw.choice(["a", "b,c", "x\ny", "", 'q""z', "\n", "12"])
+                needed = any(sign in text for sign in ',\n"') or (not text and width == 1)
+                quoted = needed or draw.random() < 0.3
+                row.append(f'"{text}"' if quoted else text)
+                if column == place:
+                    in_quotes.append(quoted)
+            lines += [",".join(row), *[""] * (draw.random() < 0.1)]
+        text = line_end.join([*lines, ""] if draw.random() < 0.5 or not lines[-1] else lines)
+        scan = QuotedCells(",", width, place)
+        parts = text.encode().replace(b"\n", b"\n\0").rstrip(b"\0").split(b"\0")
+        while parts:
+            count = draw.randint(1, 4)
+            assert scan.take(b"".join(parts[:count]))
+            parts = parts[count:]
+        found = scan.found()
+        expected = np.array(in_quotes[1:])
+        assert (found is None) == (not expected.any())
+        assert found is None or found.tolist() == expected.tolist()
+
+
+def test_lines_that_are_no_rows_are_not_looked_at():
+    assert not QuotedCells(",", 2, 1).take(b'a,b\n"c"\n')
 
 
 def test_reports_that_no_noise_was_added_to_are_said_to_be_so():
