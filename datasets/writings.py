@@ -93,7 +93,8 @@ def _ways_in_file(table: TableSource, name: str, rows: IndexArray | None) -> Int
             cells = cells.take(pa.array(rows[first:last] - done))
         done += len(batch)
         parts.append(cells.dictionary_encode())  # Else all texts would be in memory.
-    return _ways(pa.chunked_array(parts).unify_dictionaries())
+    encoded = pa.chunked_array(parts).unify_dictionaries().combine_chunks()
+    return np.asarray(encoded.indices)
 
 
 def _ways(cells: pa.ChunkedArray) -> IntArray:
@@ -101,9 +102,9 @@ def _ways(cells: pa.ChunkedArray) -> IntArray:
     if pa.types.is_floating(cells.type):
         bits = cells.cast(pa.float64()).to_numpy().view(np.int64)
         return np.unique(bits, return_inverse=True)[1].astype(np.int32)
-    if not pa.types.is_dictionary(cells.type):
-        cells = cells.dictionary_encode()
-    codes = cells.unify_dictionaries().combine_chunks().indices
+    if pa.types.is_dictionary(cells.type):
+        cells = cells.cast(cells.type.value_type)  # A dictionary may hold missing values.
+    codes = cells.dictionary_encode().combine_chunks().indices
     return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False)) + 1
 
 
