@@ -25,13 +25,7 @@ def warnings_about(
 ) -> list[str]:
     """Return signs that the true labels were left in a release, or that files were mixed up."""
     values, warnings, number = labels.true_values, [], {n: j for j, n in enumerate(names, start=1)}
-    before = roles.label.removesuffix(RELEASED)
     if truth is not None and values is not None:
-        if truth.column in roles.features:
-            warnings.append(
-                f"Column {number[truth.column]} of the release has the name of the true label's "
-                "column and is used as a feature: was the true label left in the release?"
-            )
         for place in _revealing_columns(features, values):
             warnings.append(
                 f"Column {number[roles.features[place]]} of the release determines the true label "
@@ -54,13 +48,19 @@ def warnings_about(
         warnings.append(
             f"{alike}; they are kept apart, and the claim is read as one of {len(classes)} labels."
         )
-    if before != roles.label and before in roles.features:
-        warnings.append(
-            f"Column {number[before]} of the release has the name that the private column had "
-            "before it was post-randomized, and is used as a feature: were the true values left "
-            "in the release?"
-        )
     return warnings
+
+
+def named_as_truth(truth: Truth | None, names: Sequence[str], roles: Roles) -> tuple[int, ...]:
+    """Return which columns of the file, from 1, are features and have the private column's name.
+
+    That is the name of the true labels' column, or the one before post-randomization.
+    """
+    theirs = {roles.label.removesuffix(RELEASED)}
+    if truth is not None:
+        theirs.add(truth.column)
+    left = theirs.intersection(roles.features) - {roles.label}
+    return tuple(place for place, name in enumerate(names, start=1) if name in left)
 
 
 def _revealing_columns(features: EncodedFeatures, truth: IntArray) -> list[int]:

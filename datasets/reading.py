@@ -20,7 +20,7 @@ from ldpaudit.datasets.formats.tables import TableSource, held_to
 from ldpaudit.datasets.groups import read_groups, read_strata
 from ldpaudit.datasets.known import known_columns
 from ldpaudit.datasets.labels import positions
-from ldpaudit.datasets.mistakes import warnings_about
+from ldpaudit.datasets.mistakes import named_as_truth, warnings_about
 from ldpaudit.datasets.names import assign_roles, column_of, missing_column
 from ldpaudit.datasets.read_features import read_features
 from ldpaudit.datasets.remarks import remarks_on_columns, remarks_on_files, remarks_on_rows
@@ -236,6 +236,7 @@ def read_release(
             before=frozenset(place for column in from_before for place in column.arrays),
             declared=claimed.beside({roles.label, *private}),
             faults_of_making=claimed.faults_of_making,
+            named_as_truth=named_as_truth(known, table.names, roles),
         )
         release, test_rows = with_companions(release, read.parts)
         warnings = warnings_about(known, labels, read.encoded, table.names, roles)

@@ -21,6 +21,7 @@ from ldpaudit.judging.checks.claimed_epsilon import (
 from ldpaudit.judging.checks.columns import named
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.checks.listing import audit_behind
+from ldpaudit.judging.checks.reading import by_number
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
 from ldpaudit.mechanisms.capabilities import StagedLabel
@@ -289,6 +290,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,
+        "named_as_truth": by_number(circumstances.named_as_truth),
         "experiment": "experiment" in circumstances.faults_of_making,
         "changed_by": circumstances.changed_by or "features",
         "may_be_made": circumstances.may_be_made,

@@ -345,6 +345,7 @@ def _circumstances(
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,
         faults_of_making=release.faults_of_making,
+        named_as_truth=release.named_as_truth,
         changes=tuple(text for text, needed in changes.items() if needed),
         advisable=advisable(release),
         replay=context.replay,

@@ -179,6 +179,8 @@ class Release:
         Whether the true labels were read from a release: this one, or one that declares its noise.
     faults_of_making : tuple of {"experiment", "generator"}
         How the release was made, as its file declares, where that breaks its promise.
+    named_as_truth : tuple of int
+        Which of the file's columns, from 1, are features and have the private column's name.
     """
 
     features: FeatureTable
@@ -215,6 +217,7 @@ class Release:
     before: frozenset[int] = frozenset()
     truth_released: bool = False
     faults_of_making: tuple[FaultOfMaking, ...] = ()
+    named_as_truth: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         n = len(self.released)

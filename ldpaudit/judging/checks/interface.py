@@ -86,6 +86,8 @@ class Circumstances:
     """All private columns that the file declares, where others are not audited."""
     faults_of_making: tuple[FaultOfMaking, ...] = ()
     """How the release was made, as its file declares, where that breaks its promise."""
+    named_as_truth: tuple[int, ...] = ()
+    """Which of the file's columns, from 1, are features and have the private column's name."""
     replay: Replay | None = None
     """What drawing the noise again found; None where that was not tried."""
     concerns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

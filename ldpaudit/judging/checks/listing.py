@@ -26,6 +26,7 @@ from ldpaudit.judging.checks.reading import (
     min_rows,
     replay,
     truth_fits,
+    truth_taken_out,
 )
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
@@ -143,6 +144,12 @@ CHECKS: Final[Mapping[str, Row]] = {
     "made-as-assumed": Row(
         "Was the release made as its promise assumes, by its own declaration?",
         made_as_assumed,
+        level="warn",
+        no_test=True,
+    ),
+    "truth-taken-out": Row(
+        "Were the true labels taken out of the table, as far as names tell?",
+        truth_taken_out,
         level="warn",
         no_test=True,
     ),

@@ -1,6 +1,6 @@
 """Checks of what was read: cells, rows, true labels that belong to them, and the replay."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
@@ -57,6 +57,24 @@ def made_as_assumed(case: Case, _: Any) -> Draft | None:
         return None
     reason = ", and ".join(_FAULTS_OF_MAKING[fault] for fault in faults)
     return drafted(Answer("fail", None, reason), no_test=True)
+
+
+def by_number(columns: Sequence[int]) -> str:
+    """Return what columns of a file are called without their names."""
+    return " and ".join(f"column {column}" for column in columns)
+
+
+def truth_taken_out(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where no feature has the private column's name."""
+    columns = case.circumstances.named_as_truth
+    if not columns:
+        return None
+    have = "is a feature and has" if len(columns) == 1 else "are features and have"
+    reason = (
+        f"{by_number(columns)} {have} a name of the private column, so true labels, or other "
+        "answers to them, may have been left in the release"
+    )
+    return drafted(Answer("fail", float(len(columns)), reason), no_test=True)
 
 
 def truth_fits(case: Case, _: Any) -> Draft | None:
