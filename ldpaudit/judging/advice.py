@@ -139,10 +139,8 @@ def _range(stated: Mapping[str, Any]) -> str:
 
 def _to_publish(case: Case, checks: Sequence[Check]) -> Iterator[str]:
     ordered, claim = case.evidence.estimates.get(ORDERED), case.claim
-    changes = [TEXTS["shuffle"]] if ordered is not None and ordered.value else []
-    changes += case.circumstances.changes
-    if changes:
-        yield " ".join([*changes, TEXTS["then"]])
+    if ordered is not None and ordered.value:
+        yield f"{TEXTS['shuffle']} {TEXTS['then']}"
     elif case.circumstances.declared:
         yield PUBLISH
     elif claim.epsilon is None:
@@ -290,6 +288,7 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,
+        "changes": " ".join(circumstances.changes.values()),
         "named_as_truth": by_number(circumstances.named_as_truth),
         "experiment": "experiment" in circumstances.faults_of_making,
         "changed_by": circumstances.changed_by or "features",

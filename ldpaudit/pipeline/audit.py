@@ -322,17 +322,6 @@ def _circumstances(
     release, context = context.release, one_channel(context)
     counted, known = release.bags is None and release.reports is None, release.truth is not None
     ran = {record.id for record in records}
-    changes = {
-        "Remove the columns that this audit left out (--drop, --features) from the file.": bool(
-            release.left_out
-        ),
-        "Save the audited sheet in a workbook of its own, without the other sheets.": bool(
-            release.unread
-        ),
-        "Write the file without the categories that no row has.": any(
-            column.unused for column in release.columns
-        ),
-    }
     left_out = available_audits().keys() - ran
     return Circumstances(
         truth=known,
@@ -346,12 +335,40 @@ def _circumstances(
         columns=release.declared,
         faults_of_making=release.faults_of_making,
         named_as_truth=release.named_as_truth,
-        changes=tuple(text for text, needed in changes.items() if needed),
+        changes=dict(_changes(release)),
         advisable=advisable(release),
         replay=context.replay,
         concerns=concerned(release),
         **_steps(context, records),
     )
+
+
+def _changes(release: Release) -> Iterator[tuple[str, str]]:
+    """Yield what of a file no audit looks at, in words, and how to change that."""
+    unused = sum(column.unused > 0 for column in release.columns)
+    if release.left_out:
+        what = _counted(release.left_out, "column")
+        yield (
+            f"{what} of it took no part (--drop, --features), whatever may be read off there",
+            "Remove the columns that this audit left out (--drop, --features) from the file.",
+        )
+    if release.unread:
+        what = _counted(release.unread, "more sheet")
+        yield (
+            f"its workbook has {what}, perhaps hidden, that no audit looked at",
+            "Save the audited sheet in a workbook of its own, without the other sheets.",
+        )
+    if unused:
+        what = _counted(unused, "column")
+        yield (
+            f"{what} of it list{'s' if unused == 1 else ''} categories that no row has, perhaps of "
+            "people who were left out",
+            "Write the file without the categories that no row has.",
+        )
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def _steps(context: AuditContext, records: Sequence[AuditRecord]) -> dict[str, Any]:

@@ -383,8 +383,8 @@ def test_what_reveals_labels_is_to_be_changed(name, words, other):
 def test_a_file_that_has_to_be_changed_is_not_published_as_it_is():
     """Also where the policy asks nothing about the order of the rows."""
     found = evidence(number("columns.ordered", 1.0))
-    steps = steps_of(found=found, changes=("Remove the columns.",))
-    assert steps[0].startswith("Shuffle the rows: their order reveals labels. Remove the columns.")
+    steps = steps_of(found=found)
+    assert steps[0].startswith("Shuffle the rows: their order reveals labels. Then audit the new")
     assert "very file" not in " ".join(steps)
     assert "with its declaration" in steps_of()[0]
 

@@ -64,27 +64,6 @@ def surveyed(release: Release) -> Iterator[Part]:
         yield Estimate.exact(TRUTH_INSIDE, title, 1, method=method)
     if release.sketch is not None and release.sketch.shared:
         yield from _distortion(release.sketch)
-    left_out, unused = release.left_out, sum(column.unused > 0 for column in release.columns)
-    if left_out:
-        yield Note.warning(
-            "columns",
-            f"{left_out} column{'s' if left_out > 1 else ''} of the release took no part in this "
-            "audit (--drop, --features): what such a column reveals about labels is not known, so "
-            "publish the file without it.",
-        )
-    if release.unread:
-        yield Note.warning(
-            "columns",
-            f"The workbook has {release.unread} more, perhaps hidden, "
-            f"sheet{'s' if release.unread > 1 else ''} that no audit looked at; publish the "
-            "audited sheet in a file of its own.",
-        )
-    if unused:
-        yield Note.warning(
-            "columns",
-            "Categories that no row has are in the file, perhaps of people who were left out "
-            f"({unused} columns). Write it without them.",
-        )
 
 
 def _distortion(sketch: Sketch) -> Iterator[Estimate]:

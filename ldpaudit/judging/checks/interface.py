@@ -78,8 +78,8 @@ class Circumstances:
     """Whether the true labels are in the release itself."""
     declared: bool = True
     """Whether the file itself declares the claim."""
-    changes: tuple[str, ...] = ()
-    """What has to be changed in the file before it is published, whatever its labels."""
+    changes: Mapping[str, str] = field(default_factory=dict)
+    """What of the file no audit looked at, and how to change that before it is published."""
     advisable: bool = False
     """Whether ``ldpaudit advise`` can take the release with its true labels."""
     columns: DeclaredColumns | None = None

@@ -27,6 +27,7 @@ from ldpaudit.judging.checks.reading import (
     replay,
     truth_fits,
     truth_taken_out,
+    whole_file,
 )
 from ldpaudit.receipt.words import REPLAYED
 from ldpaudit.release import DeclaredColumns
@@ -152,6 +153,9 @@ CHECKS: Final[Mapping[str, Row]] = {
         truth_taken_out,
         level="warn",
         no_test=True,
+    ),
+    "whole-file": Row(
+        "Did the audit look at all that is in the file?", whole_file, level="warn", no_test=True
     ),
     "cells-read": Row(
         "Was every cell of the columns read as what it is?", cells_read, level="warn", no_test=True

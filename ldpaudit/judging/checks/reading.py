@@ -59,6 +59,14 @@ def made_as_assumed(case: Case, _: Any) -> Draft | None:
     return drafted(Answer("fail", None, reason), no_test=True)
 
 
+def whole_file(case: Case, _: Any) -> Draft | None:
+    """Return the check, None where the audit looked at all that is in the file."""
+    changes = case.circumstances.changes
+    if not changes:
+        return None
+    return drafted(Answer("fail", None, ", and ".join(changes)), no_test=True)
+
+
 def by_number(columns: Sequence[int]) -> str:
     """Return what columns of a file are called without their names."""
     return " and ".join(f"column {column}" for column in columns)
