@@ -21,6 +21,7 @@ from ldpaudit.judging.checks.claimed_epsilon import (
 from ldpaudit.judging.checks.columns import named
 from ldpaudit.judging.checks.interface import Case
 from ldpaudit.judging.checks.listing import audit_behind
+from ldpaudit.judging.checks.noise import OWN_ERROR
 from ldpaudit.judging.checks.reading import by_number
 from ldpaudit.judging.policy import Policy
 from ldpaudit.judging.policy.sections import RevealSection
@@ -284,7 +285,8 @@ def facts_of(case: Case, checks: Sequence[Check]) -> dict[str, Any]:
         "changed_shares": value.get(stated.MARGINAL_CONSISTENCY, 1.0) <= _RARE,
         "may_clip": "clipped" in case.claim.traits.options
         and not case.claim.declaration().get("clipped"),
-        "features_kept": stated.FEATURES_KEPT in value,
+        "synthetic": stated.FEATURES_KEPT in value,
+        "features_kept": value.get(stated.FEATURES_KEPT, 1.0) <= OWN_ERROR,
         "counted_rows": stated.COUNTED_ROWS in value,
         "noise_step": circumstances.noise_step,
         "columns_step": circumstances.columns_step,

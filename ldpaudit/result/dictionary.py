@@ -125,6 +125,8 @@ ESTIMATES: Final = {
     "synthetic.repeats_share": "Original rows that equal another original one.",
     "synthetic.nearer_share": "Synthetic rows nearer to originals than originals are.",
     "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace.",
+    "synthetic.copied_share": "Synthetic rows that are copies of one audited person's row.",
+    "synthetic.generator_blind": "Whether the generator saw none of the audited rows (p-value).",
     "synthetic.memorisation_share": "Synthetic rows nearer to audited than to held-out rows.",
     "synthetic.training_epsilon_lower": "A lower bound of ε of the generator's training.",
     "synthetic.singling_out.<rate>": "People whom a synthetic row's values single out.",

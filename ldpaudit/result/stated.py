@@ -30,6 +30,11 @@ FEATURE_POINT: Final = "mechanism.feature_epsilon_lower"
 FEATURE_ONE_RUN: Final = "mechanism.feature_one_run_epsilon_lower"
 FEATURE_CURVE: Final = "mechanism.feature_curve_epsilon_lower"
 FEATURES_KEPT: Final = "synthetic.kept_features"
+# P-values: of features drawn independently of the row they stand for, and by a generator that saw
+# none of the audited rows.
+OWN_ROWS: Final = "synthetic.own_rows"
+GENERATOR_BLIND: Final = "synthetic.generator_blind"
+COPIED: Final = "synthetic.copied_share"
 FEATURE_NOISE: Final = "mechanism.feature_noise"
 # P-values: of values that are exactly the true ones; of noise that is not drawn as is claimed.
 FEATURE_UNCHANGED: Final = "mechanism.feature_unchanged"

@@ -143,7 +143,7 @@ CHECKS: Final[Mapping[str, Row]] = {
         level="warn",
     ),
     "made-as-assumed": Row(
-        "Was the release made as its promise assumes, by its own declaration?",
+        "Was the release made as its promise assumes?",
         made_as_assumed,
         level="warn",
         no_test=True,

@@ -19,6 +19,7 @@ from ldpaudit.result.stated import (
     FEATURE_NOISE,
     FEATURE_UNCHANGED,
     FEATURES_KEPT,
+    OWN_ROWS,
     RARE_CLASSES,
     SEEDS,
     SUMS_CONSISTENCY,
@@ -30,6 +31,8 @@ _FEATURES_EXACT = "mechanism.feature_epsilon"
 # The error probability of each check that has one of its own: of seeds, and of kept features. What
 # is wrong leaves a p-value far below, so the other checks need not share their level with it.
 OWN_ERROR: Final = 1e-9
+# Up to this p-value what takes no share of the error is to be looked at, and refutes nothing.
+HARDLY_CHANCE: Final = 1e-3
 
 
 def undetected_excess(case: Case, section: Any) -> Draft | None:
@@ -181,12 +184,18 @@ def _features_kept(case: Case) -> Draft | None:
     found = case.evidence.estimates.get(FEATURES_KEPT)
     if found is None:
         return None
-    # So rare that it takes no share of the error.
-    answer = Answer("pass", found.value, "no more features were kept than is declared")
+    # Both are so rare that they take no share of the error.
+    own = case.evidence.estimates.get(OWN_ROWS)
+    name, passes = FEATURES_KEPT, "no more features were kept than is declared"
+    answer = Answer("pass", found.value, passes)
     if found.value <= OWN_ERROR:
         reason = "more rows have their true features than the declared λ leaves"
         answer = Answer("fail", found.value, reason)
-    return drafted(answer, (FEATURES_KEPT,), no_test=True)
+    elif own is not None and own.kind == "certified" and own.value <= HARDLY_CHANCE:
+        reason = "synthetic features go with those that they replace: they were not drawn blindly"
+        verdict: Verdict = "fail" if own.value <= OWN_ERROR else "inconclusive"
+        name, answer = OWN_ROWS, Answer(verdict, own.value, reason)
+    return drafted(answer, (name,), no_test=True)
 
 
 def guessable_seed(case: Case, _: Any) -> Draft | None:

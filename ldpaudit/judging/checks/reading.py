@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from ldpaudit.judging.checks.interface import Answer, Case, Draft, drafted
+from ldpaudit.judging.checks.noise import HARDLY_CHANCE
 from ldpaudit.receipt.words import REPLAYED, decided, outcome, reason
 from ldpaudit.release.declaration import FaultOfMaking
-from ldpaudit.result import Verdict
+from ldpaudit.result import Estimate, Verdict
 from ldpaudit.result.numbers import number, rows
-from ldpaudit.result.stated import OTHERWISE_WRITTEN, UNREAD, WHOLE_REPORTS
+from ldpaudit.result.stated import COPIED, GENERATOR_BLIND, OTHERWISE_WRITTEN, UNREAD, WHOLE_REPORTS
 
 
 def cells_read(case: Case, _: Any) -> Draft | None:
@@ -50,13 +51,33 @@ _FAULTS_OF_MAKING: Final[Mapping[FaultOfMaking, str]] = {
 }
 
 
+_SEEN: Final = (
+    "synthetic rows are nearer to audited rows than to held-out ones: their generator has seen "
+    "audited rows, if both are of one population"
+)
+_COPIES: Final = "{} synthetic rows equal the row of one audited person, far more than by chance"
+# A generator that favours common rows meets the row of one person less often than people do.
+_MOST_COPIED: Final = 0.25
+_FEW_COPIES: Final = 20
+
+
 def made_as_assumed(case: Case, _: Any) -> Draft | None:
-    """Return the check, None where nothing is declared against the promise."""
-    faults = case.circumstances.faults_of_making
-    if not faults:
+    """Return the check, None where nothing is declared or found against the promise."""
+    estimates = case.evidence.estimates
+    reasons = [_FAULTS_OF_MAKING[fault] for fault in case.circumstances.faults_of_making]
+    found = list[Estimate]()
+    seen, copied = estimates.get(GENERATOR_BLIND), estimates.get(COPIED)
+    if copied is not None and copied.value > _MOST_COPIED and (copied.count or 0) >= _FEW_COPIES:
+        reasons.append(_COPIES.format(rows(copied.count or 0)))
+        found.append(copied)
+    elif seen is not None and seen.kind == "certified" and seen.value <= HARDLY_CHANCE:
+        reasons.append(_SEEN)
+        found.append(seen)
+    if not reasons:
         return None
-    reason = ", and ".join(_FAULTS_OF_MAKING[fault] for fault in faults)
-    return drafted(Answer("fail", None, reason), no_test=True)
+    observed = found[0].value if found else None
+    ids = tuple(estimate.id for estimate in found)
+    return drafted(Answer("fail", observed, ", and ".join(reasons)), ids, no_test=True)
 
 
 def whole_file(case: Case, _: Any) -> Draft | None:

@@ -37,7 +37,7 @@ from ldpaudit.extras.kinds.synthetic.counts import (
 )
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import Float32Array, joined
-from ldpaudit.result.stated import FEATURES_KEPT
+from ldpaudit.result.stated import COPIED, FEATURES_KEPT, GENERATOR_BLIND, OWN_ROWS
 
 AUDIT_ID = "synthetic"
 _REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"
@@ -64,9 +64,15 @@ _POPULATION = (
     "a synthetic row does not depend on the row that it replaces, nor on that row's true label",
 )
 
+_OWN_ROWS = ("each synthetic row is drawn independently of the others",)
 
-def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
-    """Return a lower bound of the chance that synthetic rows reveal which rows they replace.
+
+def _own_row_estimates(
+    context: AuditContext, original: FeatureTable, rows: IndexArray
+) -> Iterator[Estimate]:
+    """Yield a lower bound of the chance that synthetic rows reveal which rows they replace.
+
+    And the p-value of their being drawn independently of these.
 
     ``rows``, int64 of shape (m,), are those with synthetic features.
     """
@@ -77,7 +83,19 @@ def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: Index
     counts = count_own_rows(
         metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
     )
-    return Estimate.lower_bound(
+    yield Estimate.upper_bound(
+        OWN_ROWS,
+        "Synthetic features were drawn independently of the row that they replace (p-value)",
+        max(counts.p_value, SMALLEST_P_VALUE),
+        context.plan.confidence,
+        unit="p-value",
+        n=counts.decisive,
+        count=counts.wins,
+        method="p-value: as many nearer to their own true row as below, of fair coins (binomial)",
+        assumptions=_OWN_ROWS,
+        reference="Busa-Fekete et al. (2023), Mechanism 2",
+    )
+    yield Estimate.lower_bound(
         "synthetic.own_row_share",
         "Synthetic rows nearer to the row that they replace",
         counts.share_lower(1 - context.plan.confidence),
@@ -88,7 +106,7 @@ def _own_row_estimate(context: AuditContext, original: FeatureTable, rows: Index
         method="random pairs of replaced rows: are the two synthetic rows nearer to their own true "
         "rows than swapped? ½ where they are drawn independently of the rows that they replace; "
         "Clopper–Pearson over the pairs that differ and could have been swapped",
-        assumptions=("each synthetic row is drawn independently of the others",),
+        assumptions=_OWN_ROWS,
         reference="Busa-Fekete et al. (2023), Mechanism 2",
     )
 
@@ -129,6 +147,18 @@ def _held_out_estimates(context: AuditContext, rows: IndexArray) -> Iterator[Est
         assumptions=_POPULATION,
         reference=_REFERENCE,
     )
+    yield Estimate.upper_bound(
+        GENERATOR_BLIND,
+        "The generator saw none of the audited rows (p-value)",
+        max(counts.p_value, SMALLEST_P_VALUE),
+        level,
+        unit="p-value",
+        n=strongest.decisive,
+        count=strongest.wins,
+        method="p-value: the same pairs, by fair coins (binomial), corrected for the choice",
+        assumptions=_POPULATION,
+        reference=_REFERENCE,
+    )
     yield Estimate.lower_bound(
         "synthetic.training_epsilon_lower",
         "ε of the generator’s training",
@@ -157,6 +187,32 @@ def _copies(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
             method=f"{rows} original row in every column, counted",
             assumptions=(given,),
         )
+
+
+def _copied(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
+    """Yield how many synthetic rows were copied from one person; nothing where chance is as likely.
+
+    A mixture of copies, which equal a row that one person has as often as people do, and of new
+    rows of the population, which equal one by the chance of Good (1953).
+    """
+    values, counts = np.unique(row_keys(originals), return_counts=True)
+    of_copies = float((counts == 1).sum()) / len(originals)
+    by_chance = min(2 * float((counts == 2).sum()) / len(originals), 1.0)
+    if of_copies <= 2 * by_chance:
+        return
+    equal = np.isin(row_keys(made), values[counts == 1])
+    yield Estimate.estimated(
+        COPIED,
+        "Synthetic rows that are copies of one audited person's row",
+        float(np.clip((equal.mean() - by_chance) / (of_copies - by_chance), 0.0, 1.0)),
+        unit="proportion",
+        n=len(made),
+        count=int(equal.sum()),
+        method="synthetic rows that equal an original row which one person has, as a mixture of "
+        f"copies ({of_copies:.1%} do) and of new rows of the population ({by_chance:.1%})",
+        assumptions=("new synthetic rows equal a person's row as often as new people's rows do",),
+        reference="Good (1953), Eq. (2)",
+    )
 
 
 def _nearness(context: AuditContext, original: FeatureTable, rows: IndexArray) -> Estimate:
@@ -258,10 +314,12 @@ def synthetic_parts(context: AuditContext) -> Iterator[Part]:
             raise InsufficientDataError(few)
         yield Note.info("synthetic", few)
         return
+    made, originals = as_matrix(release.features.take(rows))[0], as_matrix(original)[0]
     found = (
         replaced_share(len(rows), len(release), context.plan.confidence),
-        _own_row_estimate(context, original, rows),
-        *_copies(as_matrix(release.features.take(rows))[0], as_matrix(original)[0]),
+        *_own_row_estimates(context, original, rows),
+        *_copies(made, originals),
+        *_copied(made, originals),
         _nearness(context, original, rows),
         *_discriminator(context, original, rows),
         *_held_out_estimates(context, rows),
