@@ -10,6 +10,7 @@ from ldpaudit.datasets.declaration import (
     Marginals,
     agreed,
     claim_about,
+    epsilon_of_priors,
     faults_of_making,
     parse_declaration,
     remarks_on,
@@ -70,6 +71,11 @@ class Claimed:
         if not {*self.others} - {*audited}:
             return None
         return DeclaredColumns(dict.fromkeys((name,) for name in self.others))
+
+    @property
+    def prior_epsilon(self) -> float:
+        """What private histograms of the labels cost besides, in nats, as the file declares."""
+        return 0.0 if self.declared is None else epsilon_of_priors(self.declared.provenance)
 
     @property
     def faults_of_making(self) -> tuple[FaultOfMaking, ...]:

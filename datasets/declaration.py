@@ -202,7 +202,8 @@ def _checked_provenance(value: Any) -> Mapping[str, Any]:
         parts = value["epsilon"]
         named = map(parts.get, ("prior", "labels", "total")) if isinstance(parts, dict) else ()
         numbers = [v for v in named if isinstance(v, int | float) and not isinstance(v, bool)]
-        if len(numbers) < 3 or not _same(numbers[0] + numbers[1], numbers[2]):
+        known = len(numbers) == 3 and all(0 <= number < math.inf for number in numbers)
+        if not known or not _same(numbers[0] + numbers[1], numbers[2]):
             raise InputError(
                 "The declared provenance must state epsilon as prior and labels that add up to "
                 "total."
@@ -230,11 +231,16 @@ def faults_of_making(provenance: Mapping[str, Any]) -> tuple[FaultOfMaking, ...]
     return tuple(faults)
 
 
+def epsilon_of_priors(provenance: Mapping[str, Any]) -> float:
+    """Return what private histograms of the labels cost together, in nats, as is declared."""
+    return float(provenance.get("epsilon", {}).get("prior", 0.0))
+
+
 def remarks_on(provenance: Mapping[str, Any]) -> list[str]:
     """Return what a provenance means for the release's reader, in sentences."""
     remarks = []
     parts = provenance.get("epsilon", {})
-    if parts.get("prior", 0) > 0:
+    if epsilon_of_priors(provenance) > 0:
         remarks.append(
             f"The mechanism was designed with a private histogram of the labels, which cost "
             f"another ε = {parts['prior']:.6g} nats: with the claimed ε of the released labels "

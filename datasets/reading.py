@@ -235,6 +235,7 @@ def read_release(
             places=cells.looked_at,
             before=frozenset(place for column in from_before for place in column.arrays),
             declared=claimed.beside({roles.label, *private}),
+            prior_epsilon=claimed.prior_epsilon,
             faults_of_making=claimed.faults_of_making,
             named_as_truth=named_as_truth(known, table.names, roles),
         )

@@ -26,6 +26,8 @@ _ALONE = (
 def sentence(verdict: Verdict, checks: Sequence[Check], case: Case) -> str:
     """Return the verdict in words, with what failed or is waived besides."""
     said = _verdict_of(verdict, checks, case)
+    if verdict == "pass":
+        said = with_prior(said, case.claim.epsilon, case.circumstances.prior_epsilon)
     warnings = warnings_of(checks)
     if warnings and verdict != "fail":  # Silence over a failed check would contradict the page.
         first, left = warnings[0], len(warnings) - 1
@@ -105,6 +107,20 @@ def _exact(case: Case) -> str:
         f"So ε = {number(epsilon)} is exact: a released label can shift the odds between two true "
         f"labels at most {fold(epsilon, 'up')}."
     )
+
+
+def with_prior(said: Sentence, epsilon: float | None, prior: float) -> Sentence:
+    """Return a sentence that says what a release costs whose noise a private histogram designed.
+
+    ``epsilon``: what is claimed of the labels; ``prior``: what the histogram cost; both in nats.
+    """
+    if prior == 0 or epsilon is None or math.isinf(epsilon):
+        return said
+    total = (
+        f"A private histogram of the labels, by which the noise was designed, cost another ε = "
+        f"{number(prior)}: together ε = {number(epsilon + prior, 'up')}."
+    )
+    return replace(said, further=f"{said.further} {total}".strip())
 
 
 def _reassurance(start: str, checks: Sequence[Check], case: Case) -> Sentence:

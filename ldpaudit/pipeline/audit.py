@@ -333,6 +333,7 @@ def _circumstances(
         holds_truth=release.holds_truth,
         declared=release.declaration is not None and release.declaration.source == "file",
         columns=release.declared,
+        prior_epsilon=release.prior_epsilon,
         faults_of_making=release.faults_of_making,
         named_as_truth=release.named_as_truth,
         changes=dict(_changes(release)),
@@ -349,19 +350,19 @@ def _changes(release: Release) -> Iterator[tuple[str, str]]:
     if release.left_out:
         what = _counted(release.left_out, "column")
         yield (
-            f"{what} of it took no part (--drop, --features), whatever may be read off there",
+            f"{what} of the file took no part (--drop, --features), whatever may be read off there",
             "Remove the columns that this audit left out (--drop, --features) from the file.",
         )
     if release.unread:
         what = _counted(release.unread, "more sheet")
         yield (
-            f"its workbook has {what}, perhaps hidden, that no audit looked at",
+            f"the workbook has {what}, perhaps hidden, that no audit looked at",
             "Save the audited sheet in a workbook of its own, without the other sheets.",
         )
     if unused:
         what = _counted(unused, "column")
         yield (
-            f"{what} of it list{'s' if unused == 1 else ''} categories that no row has, perhaps of "
+            f"{what} of the file list{'s' if unused == 1 else ''} categories that no row has, perhaps of "
             "people who were left out",
             "Write the file without the categories that no row has.",
         )

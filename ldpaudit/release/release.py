@@ -177,6 +177,9 @@ class Release:
         columns that are known to be from before the noise.
     truth_released : bool
         Whether the true labels were read from a release: this one, or one that declares its noise.
+    prior_epsilon : float
+        What the private histograms by which the file's mechanisms were designed cost together,
+        in nats, as it declares: ε besides that of the labels.
     faults_of_making : tuple of {"experiment", "generator"}
         How the release was made, as its file declares, where that breaks its promise.
     named_as_truth : tuple of int
@@ -216,6 +219,7 @@ class Release:
     declared: DeclaredColumns | None = None
     before: frozenset[int] = frozenset()
     truth_released: bool = False
+    prior_epsilon: float = 0.0
     faults_of_making: tuple[FaultOfMaking, ...] = ()
     named_as_truth: tuple[int, ...] = ()
 

@@ -65,6 +65,8 @@ class NodeCase:
     """What is claimed of it, in nats."""
     evidence: Evidence
     """Its own numbers."""
+    prior_epsilon: float = 0.0
+    """What private histograms of its labels cost besides, in nats."""
     records: tuple[AuditRecord, ...] = ()
     """Its own audits."""
     boundable: bool = True
@@ -132,6 +134,7 @@ def judge_node(
             case.missed,
             case.policy.claim,
             case.replays if proven else (),
+            (case.epsilon, case.prior_epsilon),
         ),
         steps_of(checks, parts, case.words, advice, ran=ran),
         tuple(checks),
@@ -152,7 +155,10 @@ def _epsilon(case: NodeCase) -> Draft | None:
     if section is None:
         return None
     question = f"Do {case.words.all} leak more about a person than the claimed ε?"
-    beyond = beyond_the_policy(case.policy.claim, case.epsilon, case.words.extent, case.declared)
+    beyond = beyond_the_policy(
+        *(case.policy.claim, case.epsilon, case.words.extent, case.declared),
+        prior=case.prior_epsilon,
+    )
     if beyond is not None:
         return replace(beyond, id="claimed-epsilon", level=section.level, question=question)
     if case.proven and case.epsilon != math.inf:

@@ -75,6 +75,15 @@ class Node:
         return all(leaf.truth is not None for leaf in self.leaves)
 
     @property
+    def prior_epsilon(self) -> float:
+        """What the private histograms of its files cost together, in nats, as they declare."""
+        if self.releases:
+            return math.fsum(release.prior_epsilon for release in self.releases)
+        # Each column states what those of its whole file cost.
+        files = self.leaves if self.kind == "releases" else self.leaves[:1]
+        return math.fsum(leaf.prior_epsilon for leaf in files)
+
+    @property
     def joint(self) -> JointMechanism | None:
         """What is claimed of all columns of a file; None where nothing is."""
         return self.related.claim if isinstance(self.related, Companions) else None

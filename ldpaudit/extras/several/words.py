@@ -17,7 +17,7 @@ from ldpaudit.judging.advice import (
 )
 from ldpaudit.judging.checks.listing import PRIVATE_COLUMNS
 from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.judging.sentence import violation
+from ldpaudit.judging.sentence import violation, with_prior
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.receipt.found import Replay
 from ldpaudit.receipt.words import reason
@@ -84,10 +84,12 @@ def sentence_of(
     missed: Callable[[float], float | None],
     claim: ClaimSection | None = None,
     replays: Sequence[Replay] = (),
+    costs: tuple[float | None, float] = (None, 0.0),
 ) -> str:
     """Return the verdict in one sentence; ``missed``: the excess found, by error probability.
 
-    ``replays``: those of the releases, where they prove all noise.
+    ``replays``: those of the releases, where they prove all noise. ``costs``: the claimed ε of all
+    labels, and what private histograms cost besides, in nats.
     """
     own = _own(verdict, checks, words)
     text = _of_parts(verdict, parts, words) if own is None else own + _too(verdict, parts, words)
@@ -100,6 +102,7 @@ def sentence_of(
             said = Sentence(f"Proven: {_proven(replays, words)}")
         else:
             said = _reassurance(checks, parts, words, missed, claim)
+        said = with_prior(said, *costs)
     warning, where = _warned(verdict, checks, parts, words)
     return str(replace(said, warning=warning, where=where))
 

@@ -94,6 +94,7 @@ def claimed_epsilon(case: Case, _: Any) -> Draft | None:
     estimates, circumstances = case.evidence.estimates, case.circumstances
     beyond = beyond_the_policy(
         *(case.policy.claim, case.claim.epsilon, "", circumstances.columns),
+        prior=circumstances.prior_epsilon,
         evidence=(DECLARED_EPSILON,) if DECLARED_EPSILON in estimates else (),
     )
     if beyond is not None:
@@ -120,6 +121,7 @@ def beyond_the_policy(
     epsilon: float | None,
     extent: str,
     declared: DeclaredColumns | None,
+    prior: float = 0.0,
     evidence: tuple[str, ...] = (),
 ) -> Draft | None:
     """Return a check that fails because more is declared than a policy allows; None if it is not.
@@ -128,12 +130,14 @@ def beyond_the_policy(
 
     ``epsilon``: what is declared of what was audited, in nats; ``extent``: what it is added up
     over, such as ``"over 2 releases"``; ``declared``: all private columns of the files, where some
-    of them are not audited.
+    of them are not audited; ``prior``: what private histograms of the labels cost besides, in nats.
     """
     most = None if claim is None else claim.limit.epsilon
     if declared is not None and declared.epsilon is not None:
         epsilon, columns = declared.epsilon, f"all {declared.count} private columns"
         extent = f"of {columns} {extent}" if "releases" in extent else f"over {columns}"
+    if prior > 0 and epsilon is not None:
+        epsilon, extent = epsilon + prior, f"{extent} with the private histogram".strip()
     if claim is None or most is None or epsilon is None or epsilon <= most * (1 + 1e-9):
         return None
     value, allowed = against(round(epsilon, _DIGITS), most, "up")

@@ -84,6 +84,8 @@ class Circumstances:
     """Whether ``ldpaudit advise`` can take the release with its true labels."""
     columns: DeclaredColumns | None = None
     """All private columns that the file declares, where others are not audited."""
+    prior_epsilon: float = 0.0
+    """What a private histogram of the labels, by which the noise was designed, cost, in nats."""
     faults_of_making: tuple[FaultOfMaking, ...] = ()
     """How the release was made, as its file declares, where that breaks its promise."""
     named_as_truth: tuple[int, ...] = ()

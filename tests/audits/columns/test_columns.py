@@ -279,7 +279,7 @@ def test_what_the_page_and_the_notes_say_of_columns() -> None:
     values = pa.array(pd.Categorical.from_codes(TRUTH, ["u", "v", "w", "UNUSED"]))
     result = audited(released(TRUTH, 1.0, 1, kind=values), TRUTH)
     assert result.decision == "not yet"
-    unused = "1 column of it lists categories that no row has"
+    unused = "1 column of the file lists categories that no row has"
     assert check(result, "whole-file").reason.startswith(unused)
     few = audited(released(TRUTH, 1.0, 1).slice(0, 39), TRUTH[:39])
     assert check(few, "features-reveal-label").verdict == "inconclusive"
@@ -295,7 +295,7 @@ def test_columns_left_out_and_true_labels_are_still_in_the_file(tmp_path: Path) 
     assert harmless.decision == "not yet"
     assert "Remove the columns that this audit left out" in harmless.next_steps[0]
     assert harmless.next_steps[0].endswith("Then audit the new file and publish that one.")
-    assert check(harmless, "whole-file").reason.startswith("1 column of it took no part")
+    assert check(harmless, "whole-file").reason.startswith("1 column of the file took no part")
     whole = audited(table.drop(["person", "ward"]), TRUTH, only=("mechanism", "power"))
     assert whole.decision == "publish"
     pytest.importorskip("openpyxl")
@@ -312,7 +312,7 @@ def test_columns_left_out_and_true_labels_are_still_in_the_file(tmp_path: Path) 
         assert hidden.decision == "not yet"
         assert "without the other sheets" in hidden.next_steps[0]
         reason = check(hidden, "whole-file").reason
-        assert reason.startswith("its workbook has 1 more sheet, perhaps hidden,")
+        assert reason.startswith("the workbook has 1 more sheet, perhaps hidden,")
     table = released(TRUTH, 1.0, 4, really=TRUTH)
     held = audited(table, only=("mechanism", "power"), truth_column="really")
     assert (held.verdict, held.decision) == ("pass", "not yet")
