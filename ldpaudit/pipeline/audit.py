@@ -360,10 +360,10 @@ def _changes(release: Release) -> Iterator[tuple[str, str]]:
             "Save the audited sheet in a workbook of its own, without the other sheets.",
         )
     if unused:
-        what = _counted(unused, "column")
+        what, ends = _counted(unused, "column"), "s" if unused == 1 else ""
         yield (
-            f"{what} of the file list{'s' if unused == 1 else ''} categories that no row has, perhaps of "
-            "people who were left out",
+            f"{what} of the file list{ends} categories that no row has, perhaps of people who were "
+            "left out",
             "Write the file without the categories that no row has.",
         )
 
