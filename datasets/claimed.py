@@ -26,6 +26,7 @@ from ldpaudit.datasets.domains import (
     read_numbers,
     read_reports,
 )
+from ldpaudit.datasets.formats.besides import provenance_besides
 from ldpaudit.datasets.formats.tables import TableSource
 from ldpaudit.datasets.groups import read_bags
 from ldpaudit.datasets.labels import LabelColumn, read_labels
@@ -71,6 +72,15 @@ class Claimed:
         if not {*self.others} - {*audited}:
             return None
         return DeclaredColumns(dict.fromkeys((name,) for name in self.others))
+
+    @property
+    def besides(self) -> int:
+        """How many bytes of the declaration are more than it takes to say how it was made."""
+        return (
+            0
+            if self.declared is None
+            else provenance_besides(self.declared.provenance, len(self.declared.names))
+        )
 
     @property
     def prior_epsilon(self) -> float:

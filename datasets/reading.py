@@ -227,6 +227,7 @@ def read_release(
             truth_released=_is_release(known, table),
             left_out=len(cells.left_out),
             unread=table.unread,
+            besides=table.besides + claimed.besides,
             otherwise_written=in_other_ways,
             whole_reports=0 if reports is None else whole_reports(reports.checked),
             groups=read_groups(cells.special, group, roles.identifier),

@@ -17,6 +17,7 @@ import pyarrow.dataset
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from ldpaudit.datasets.formats.besides import bytes_besides
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import (
     DECLARATION_KEY,
@@ -87,7 +88,7 @@ class ParquetFiles(TableSource):
             raise InputError(
                 f"The files of {quoted(self.name)} must all carry the same declaration."
             )
-        self.embedded = declared.pop()
+        self.embedded, self.besides = declared.pop(), max(map(bytes_besides, schemas))
         with unreadable(self.name):
             self._dataset = self._opened_as("hive" if location.folder else None)
             coded = {found[1] for path in location.paths for found in _CODED.finditer(path)}
@@ -385,6 +386,7 @@ class ArrowFile(TableSource):
             opened = pyarrow.ipc.open_stream if self.is_stream else pyarrow.ipc.open_file
             schema = opened(file).schema
         self.embedded = (schema.metadata or {}).get(DECLARATION_KEY)
+        self.besides = bytes_besides(schema)
         self.schema, self.names = bare_schema(schema), Header(schema.names)
         check_width(len(self.names), self.name)
         check_unique(self.names)

@@ -313,7 +313,8 @@ class TableSource:
     it parses text again. ``sparse``: whether its features are a sparse matrix. ``remark``: how a
     file is read, where that was found out and is not usual. ``part_rows``: the rows of each of
     several files, where they are known. ``unread``: how many other tables (sheets) are in the
-    file. ``embedded``: the declaration in the file itself, before which one beside it does not
+    file. ``besides``: bytes of metadata in it that are no description and no declaration.
+    ``embedded``: the declaration in the file itself, before which one beside it does not
     count.
     """
 
@@ -325,6 +326,7 @@ class TableSource:
     remark = ""
     part_rows: Sequence[int] = ()
     unread = 0
+    besides = 0
     embedded: bytes | None = None
 
     @property

@@ -359,6 +359,12 @@ def _changes(release: Release) -> Iterator[tuple[str, str]]:
             f"the workbook has {what}, perhaps hidden, that no audit looked at",
             "Save the audited sheet in a workbook of its own, without the other sheets.",
         )
+    if release.besides:
+        yield (
+            f"{release.besides:,} bytes of the file's metadata are neither its declaration nor a "
+            "description of its columns, and may hold anything, such as groups of rows",
+            "Write the file anew without metadata of other programs.",
+        )
     if unused:
         what, ends = _counted(unused, "column"), "s" if unused == 1 else ""
         yield (

@@ -160,6 +160,8 @@ class Release:
         Its columns that are no features because the user left them out.
     unread : int
         Other tables (sheets) in its file.
+    besides : int
+        Bytes of the file's metadata that describe no column and declare nothing.
     otherwise_written : int
         Rows whose released label is written otherwise than in most rows with that label.
     whole_reports : int
@@ -211,6 +213,7 @@ class Release:
     keys: tuple[FloatArray, ...] = ()
     left_out: int = 0
     unread: int = 0
+    besides: int = 0
     otherwise_written: int = 0
     whole_reports: int = 0
     places: IndexArray | None = None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ldpaudit.doors import AuditResult, number
+from ldpaudit.judging import sentence
 from ldpaudit.judging.advice import (
     ADVISE,
     DECLARE,
@@ -17,7 +18,6 @@ from ldpaudit.judging.advice import (
 )
 from ldpaudit.judging.checks.listing import PRIVATE_COLUMNS
 from ldpaudit.judging.policy.sections import ClaimSection
-from ldpaudit.judging.sentence import violation, with_prior
 from ldpaudit.judging.waivers import waived_words
 from ldpaudit.receipt.found import Replay
 from ldpaudit.receipt.words import reason
@@ -102,7 +102,7 @@ def sentence_of(
             said = Sentence(f"Proven: {_proven(replays, words)}")
         else:
             said = _reassurance(checks, parts, words, missed, claim)
-        said = with_prior(said, *costs)
+        said = sentence.with_prior(said, *costs)
     warning, where = _warned(verdict, checks, parts, words)
     return str(replace(said, warning=warning, where=where))
 
@@ -136,7 +136,7 @@ def _own(verdict: Verdict, checks: Sequence[Check], words: Words) -> str | None:
             if verdict != "fail":
                 return f": {check.reason}"
             what = "what is released can shift the odds between two people's true values"
-            return f": {violation(check, f'{words.all} claim', what)}"
+            return f": {sentence.violation(check, f'{words.all} claim', what)}"
     return None
 
 
@@ -158,10 +158,10 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     if not places:
         return ""
     # The node says the warnings.
-    sentence = parts[places[0]].sentence.split(f" {WARNING}")[0]
-    said = sentence.removeprefix(VERDICTS[verdict]).removeprefix(" in ").removeprefix(": ")
+    stated = parts[places[0]].sentence.split(f" {WARNING}")[0]
+    said = stated.removeprefix(VERDICTS[verdict]).removeprefix(" in ").removeprefix(": ")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
-    inner = ", " if sentence.startswith(f"{VERDICTS[verdict]} in ") else ": "
+    inner = ", " if stated.startswith(f"{VERDICTS[verdict]} in ") else ": "
     return f" in {words.one(places[0])}{inner}{said.rstrip('.')}{others}"
 
 

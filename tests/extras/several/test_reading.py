@@ -241,9 +241,8 @@ def test_the_truth_may_be_called_as_before_the_release():
 
 def test_what_was_post_randomized_is_missed_beside_its_result():
     frame = tables()[0].rename(columns={"a": "roof_pram", "b": "roof"})
-    (said,) = read_release(frame, label="roof_pram").warnings
-    assert said.startswith("Column 4 of the release has the name that")
-    assert read_release(frame, label="roof_pram", drop=["roof"]).warnings == ()
+    assert read_release(frame, label="roof_pram").release.named_as_truth == (4,)
+    assert read_release(frame, label="roof_pram", drop=["roof"]).release.named_as_truth == ()
 
 
 def test_what_cannot_be_read_together():

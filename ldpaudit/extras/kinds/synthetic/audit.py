@@ -37,7 +37,7 @@ from ldpaudit.extras.kinds.synthetic.counts import (
 )
 from ldpaudit.models.counts import hash_rows
 from ldpaudit.release import Float32Array, joined
-from ldpaudit.result.stated import COPIED, FEATURES_KEPT, GENERATOR_BLIND, OWN_ROWS
+from ldpaudit.result import stated
 
 AUDIT_ID = "synthetic"
 _REFERENCE = "Steinke et al. (2023), Theorem 5.2 with δ = 0"
@@ -84,7 +84,7 @@ def _own_row_estimates(
         metric.transform(true), metric.transform(made), rng, (hash_rows(true), hash_rows(made))
     )
     yield Estimate.upper_bound(
-        OWN_ROWS,
+        stated.OWN_ROWS,
         "Synthetic features were drawn independently of the row that they replace (p-value)",
         max(counts.p_value, SMALLEST_P_VALUE),
         context.plan.confidence,
@@ -148,7 +148,7 @@ def _held_out_estimates(context: AuditContext, rows: IndexArray) -> Iterator[Est
         reference=_REFERENCE,
     )
     yield Estimate.upper_bound(
-        GENERATOR_BLIND,
+        stated.GENERATOR_BLIND,
         "The generator saw none of the audited rows (p-value)",
         max(counts.p_value, SMALLEST_P_VALUE),
         level,
@@ -202,7 +202,7 @@ def _copied(made: Float32Array, originals: Float32Array) -> Iterator[Estimate]:
         return
     equal = np.isin(row_keys(made), values[counts == 1])
     yield Estimate.estimated(
-        COPIED,
+        stated.COPIED,
         "Synthetic rows that are copies of one audited person's row",
         float(np.clip((equal.mean() - by_chance) / (of_copies - by_chance), 0.0, 1.0)),
         unit="proportion",
@@ -365,7 +365,7 @@ def kept_features(
     by_chance = (2 * float(alike.mean()) + 5) / max(len(made), 1)
     kept, most = int((~replaced).sum()), 1 - noise * max(1 - by_chance, 0.0)
     return Estimate.upper_bound(
-        FEATURES_KEPT,
+        stated.FEATURES_KEPT,
         "Features that were kept against the declared λ",
         max(float(binom.sf(kept - 1, len(replaced), most)), SMALLEST_P_VALUE),
         confidence,
