@@ -65,7 +65,7 @@ def outcome(invocation: Invocation, inputs: Path, folder: Path) -> dict[str, Any
         for line in invocation.before:
             status, _, err = call(line)
             assert status in (0, 1, 3), f"{line}: {err}"
-        declare_as_released(Path())
+            declare_as_released(Path())
         known = set(Path().rglob("*"))
         status, out, err = call(invocation.line)
         made = sorted(set(Path().rglob("*")) - known)
