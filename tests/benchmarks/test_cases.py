@@ -53,11 +53,6 @@ def _everything_is_imported() -> None:
     assert "<html" in found.to_html()
 
 
-@pytest.fixture(autouse=True)
-def _commands_start_fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "START", _forked)
-
-
 LONG = {
     *("black_box", "honest_files", "training", "unlisted", "exact_advantage", "cluster"),
     "passes",
@@ -72,6 +67,13 @@ LONG = {
     ),
 }
 """Cases that take more than a second: run by `make validate`."""
+
+
+@pytest.fixture(autouse=True)
+def _commands_start_fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A fork of a process in which much else ran may hang: threads of libraries are not in it.
+    if request.node.get_closest_marker("validate") is None:
+        monkeypatch.setattr(runner, "START", _forked)
 
 
 def marks(name: str) -> list[pytest.MarkDecorator]:
