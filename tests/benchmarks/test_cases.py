@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import IO
@@ -17,6 +18,9 @@ from ldpaudit.cli import main
 from ldpaudit.extras.selftest.planting import people
 
 
+_MOST_SECONDS = 120
+
+
 def _forked(words: list[str], out: IO[str], error: IO[str]) -> int:
     """Start a command in a fork, which has imported everything already."""
     if tuple(words[:3]) != LDPAUDIT:
@@ -25,6 +29,7 @@ def _forked(words: list[str], out: IO[str], error: IO[str]) -> int:
     if process:
         return process
     status = 70
+    signal.alarm(_MOST_SECONDS)  # Ends a fork that hangs: the threads of libraries are not in it.
     try:
         for number, file in ((1, out), (2, error)):
             os.dup2(file.fileno(), number)
@@ -71,7 +76,7 @@ LONG = {
 
 @pytest.fixture(autouse=True)
 def _commands_start_fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    # A fork of a process in which much else ran may hang: threads of libraries are not in it.
+    # Long ones run after many other tests, of which a fork may be broken.
     if request.node.get_closest_marker("validate") is None:
         monkeypatch.setattr(runner, "START", _forked)
 
