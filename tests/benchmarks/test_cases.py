@@ -17,7 +17,6 @@ from benchmarks.runner import CASES, LDPAUDIT, keep, lines
 from ldpaudit.cli import main
 from ldpaudit.extras.selftest.planting import people
 
-
 _MOST_SECONDS = 120
 
 
