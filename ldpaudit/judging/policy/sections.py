@@ -406,7 +406,8 @@ class ChecksSection(_Section):
         "replaced as is claimed. It fails when the "
         "declared σ is too small for the declared ε and δ, or when, with the true features "
         "(--original), a lower bound of their ε lies above the claim or more of their values are "
-        "exactly the true ones than noise, or a replacement with the declared λ, leaves so. Where "
+        "exactly the true ones than noise, or a replacement with the declared λ, leaves so, or "
+        "synthetic features go with those that they replace. Where "
         "there is only less noise than declared, "
         "which rounding and clipping also bring about, or noise that is not drawn as declared "
         "(few values, shared by rows, another shape, along with the label), it is inconclusive.",
