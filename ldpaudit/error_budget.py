@@ -148,7 +148,8 @@ GUESSES: Final = Split({"made": 0.1})
 
 # Tests.
 
-WHITE_NOISE: Final = Split({"orders and groups": 0.75, "learner": 1 - 0.75})
-"""Noise that goes along with an order or a group of rows, and noise that a model foresees."""
+WHITE_NOISE: Final = Split({"orders and groups": 0.7, "learner": 0.25, "row numbers": 1 - 0.95})
+"""Noise that goes along with an order or a group of rows, that a model foresees, or that follows
+the rows' numbers."""
 RARE_CLASS: Final = Split({"unchanged": 0.8, "other outputs": 1 - 0.8})
 """Labels of a rare class released unchanged, and its other outputs in equal parts."""

@@ -3,7 +3,8 @@
 In: the release. Out: p-values, columns and rows to leave out. In the order of reading:
 
 * ``views``: what noise did to each row; ``places``: the orders and groups where it is looked at;
-* ``noise``: where it is not white; ``rows``: which rows share noise, and which of them count;
+* ``noise``: where it is not white; ``pattern``: whether it follows the rows' numbers;
+  ``rows``: which rows share noise, and which of them count;
 * ``changed``: rows whose released label a rule fixed after the noise;
 * ``causes``: the columns that explain a finding; ``doubts``: those that may be from after the
   noise; ``without_truth`` and ``alone``: what can be said without true labels;

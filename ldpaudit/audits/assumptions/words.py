@@ -12,6 +12,7 @@ from ldpaudit.audits.assumptions.causes import carrying, causes
 from ldpaudit.audits.assumptions.changed import changed_columns
 from ldpaudit.audits.assumptions.doubts import Doubt, doubt
 from ldpaudit.audits.assumptions.noise import SUSPICIOUS, NoiseFinding
+from ldpaudit.audits.assumptions.pattern import STEP, clear_pattern
 from ldpaudit.audits.assumptions.places import KEPT, every_code
 from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.before import before
@@ -407,8 +408,9 @@ def steps(context: AuditContext, group: Doubt | None = None) -> Steps:
     found = causes(context)
     asked = doubt(context) or group
     fixing = changed_columns(context)
+    step = step_words(context, found[0]) if found else ""
     return Steps(
-        step_words(context, found[0]) if found else "",
+        STEP if clear_pattern(context) else step,
         doubt_step(context, asked) if asked is not None else "",
         columns_words(context, fixing) if fixing else "",
         not set(fixing) <= set(before(context)),

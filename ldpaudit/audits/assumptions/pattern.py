@@ -1,0 +1,41 @@
+"""Whether noise follows the rows' numbers: labels replaced in turn, or block by block."""
+
+import math
+
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS
+from ldpaudit.audits.assumptions.rows import tested
+from ldpaudit.audits.assumptions.views import views
+from ldpaudit.audits.interface import AuditContext, remembered
+from ldpaudit.error_budget import WHITE_NOISE
+from ldpaudit.estimators.assumptions.patterns import pattern_p_value
+
+STEP = (
+    "Look at how replaced labels are drawn: they follow the row's number, in turn or block by "
+    "block, so a label that does not is the true one. Draw each label at random, on its own."
+)
+FOUND = (
+    "Released labels follow the row's number, in turn or block by block, and those that do not are "
+    "more often the true ones."
+)
+
+
+@remembered("noise.pattern")
+def pattern(context: AuditContext) -> float:
+    """Return the p-value of "noise does not follow the row's number"; 1 where it is not tested."""
+    release = context.release
+    if release.truth is None or not tested(context):
+        return 1.0
+    pairs = [(view.outcomes, view.by_released) for view in views(context)]
+    found = pattern_p_value(pairs, context.rng("noise", "pattern"), release.places)
+    return min(found / WHITE_NOISE["row numbers"], 1.0)
+
+
+def if_repeated(p_value: float, times: float) -> float:
+    """Return the p-value where a row stands in the table up to so many times."""
+    # As of other findings: copies win together what one row wins.
+    return p_value if times <= 1 else math.pow(p_value, 0.5 / times)
+
+
+def clear_pattern(context: AuditContext) -> bool:
+    """Return whether noise is not taken for white because it follows the row's number."""
+    return pattern(context) <= SUSPICIOUS
