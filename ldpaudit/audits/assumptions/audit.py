@@ -10,7 +10,7 @@ from ldpaudit.audits.assumptions.causes import causes
 from ldpaudit.audits.assumptions.changed import changed_rows, foreseen_labels
 from ldpaudit.audits.assumptions.doubts import doubt
 from ldpaudit.audits.assumptions.noise import WhiteNoise, white_noise
-from ldpaudit.audits.assumptions.pattern import FOUND, clear_pattern, pattern
+from ldpaudit.audits.assumptions.pattern import FOUND, clear_pattern, if_repeated, pattern
 from ldpaudit.audits.assumptions.places import MOST_GROUPED, SEGMENT
 from ldpaudit.audits.assumptions.rows import (
     Persons,
@@ -119,15 +119,20 @@ def _white(context: AuditContext) -> Iterator[Part]:
             stated.FEATURE_BLIND_TEST,
             "Noise depends on no column from before it, and on no place in the file (p-value)",
             blind,
-            "p-value: bets that groups of rows, stretches of the file, the row's number and a "
-            "model of the columns from before the noise say something of it; Bonferroni over all "
-            "tests" + _sampled(context) + _of_copies(context),
+            "p-value: bets that groups of rows, stretches of the file and a model of the columns "
+            "from before the noise say something of it; Bonferroni over all tests"
+            + _sampled(context)
+            + _of_copies(context),
         )
     yield _p_value(
         context,
         stated.SHARED_NOISE_TEST,
         "Each row's noise is its own (p-value)",
-        min(found.p_value(dependence=False), _along(found), pattern(context)),
+        min(
+            found.p_value(dependence=False),
+            _along(found),
+            if_repeated(pattern(context), repeated(context)),
+        ),
         "p-value: bets that what noise did to a row follows from what it did to rows before it: at "
         "any distance in the file, in the order of each column from before the noise, in groups, "
         "or so that counts come out equal; and that it follows the row's number; Bonferroni over "

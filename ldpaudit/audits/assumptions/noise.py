@@ -230,7 +230,7 @@ def _confirmed(
     if not blind and found <= _ASKED_AGAIN:
         # Where it goes with the released labels at least as clearly as with the noise, and all that
         # features and these labels explain leaves nothing, it was made from released labels.
-        wealth = departure.bet(_explained(context, view, departure), both_signs=True)
+        wealth = departure.bet(explained(context, view, departure), both_signs=True)
         left = p_value(wealth, departure.tried)
         nearly = of_released >= _NEARLY * departure.log_wealth / view.outcomes.entropy
         if left > SUSPICIOUS and (by_released or nearly):
@@ -254,7 +254,7 @@ def _of_any_two(context: AuditContext, departure: Departure) -> bool:
     return bool(agree.mean() <= most)
 
 
-def _explained(context: AuditContext, view: View, departure: Departure) -> RowNoise:
+def explained(context: AuditContext, view: View, departure: Departure) -> RowNoise:
     """Return outcomes with the chance that the other features and the released label give them."""
     chances = _cross_fitted(context, view.by_released, departure)
     return replace(view.by_released, chances=chances)

@@ -2,12 +2,15 @@
 
 import math
 
-from ldpaudit.audits.assumptions.noise import SUSPICIOUS
+import numpy as np
+
+from ldpaudit.audits.assumptions.noise import SUSPICIOUS, explained
 from ldpaudit.audits.assumptions.rows import tested
 from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.error_budget import WHITE_NOISE
 from ldpaudit.estimators.assumptions.patterns import pattern_p_value
+from ldpaudit.estimators.departures import Departure, Groups
 
 STEP = (
     "Look at how replaced labels are drawn: they follow the row's number, in turn or block by "
@@ -25,8 +28,15 @@ def pattern(context: AuditContext) -> float:
     release = context.release
     if release.truth is None or not tested(context):
         return 1.0
-    pairs = [(view.outcomes, view.by_released) for view in views(context)]
-    found = pattern_p_value(pairs, context.rng("noise", "pattern"), release.places)
+    every = views(context)
+    pairs = [(view.outcomes, view.by_released) for view in every]
+    anywhere = Groups("place", np.zeros(len(release), dtype=np.int64), (), np.arange(len(release)))
+    found = pattern_p_value(
+        pairs,
+        context.rng("noise", "pattern"),
+        release.places,
+        lambda place: explained(context, every[place], Departure("groups", anywhere)),
+    )
     return min(found / WHITE_NOISE["row numbers"], 1.0)
 
 

@@ -9,7 +9,6 @@ import numpy as np
 from ldpaudit.audits.assumptions.changed import known_changes, unchanged_rows, without_changed
 from ldpaudit.audits.assumptions.doubts import doubt
 from ldpaudit.audits.assumptions.noise import SUSPICIOUS
-from ldpaudit.audits.assumptions.pattern import if_repeated, pattern
 from ldpaudit.audits.assumptions.rows import (
     Counted,
     clusters,
@@ -97,9 +96,9 @@ def feature_blind(context: AuditContext) -> float | None:
     times = repeated(context)
     p_value = found.p_value(known=True, dependence=True, times=times)
     left = without_changed(context)
-    if left is not None:
-        p_value = max(p_value, left.p_value(known=True, dependence=True, times=times))
-    return min(p_value, if_repeated(pattern(context), times))
+    if left is None:
+        return p_value
+    return max(p_value, left.p_value(known=True, dependence=True, times=times))
 
 
 @remembered("assumptions.repeated")

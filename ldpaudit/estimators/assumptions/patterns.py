@@ -10,7 +10,7 @@ of released labels and places alone is a fair guess there. The larger p-value co
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -27,6 +27,8 @@ _FEWEST_ROWS: Final = 20
 _WORTH_A_BET: Final = 3.0
 # Rows from the first on: more show the same.
 _MOST_ROWS: Final = 1 << 17
+# Up to this p-value it is asked what else explains a pattern.
+_ASKED_AGAIN: Final = 0.05
 # A share among the rows of a place is drawn towards that among all by so many rows.
 _PRIOR_ROWS: Final = 4.0
 _LARGEST_SCORE: Final = 3.0
@@ -36,6 +38,7 @@ def pattern_p_value(
     pairs: Sequence[tuple[RowNoise, RowNoise]],
     rng: np.random.Generator,
     numbers: IndexArray | None = None,
+    explained: Callable[[int], RowNoise] | None = None,
 ) -> float:
     """Return the p-value of "noise does not follow the row's number", valid for all that is tried.
 
@@ -48,9 +51,12 @@ def pattern_p_value(
         Puts rows in the random order in which bets take them.
     numbers : int64 array of shape (n,) or None
         The row of the file that each is, in order, of a sample of the rows.
+    explained : callable
+        Returns what noise did in the pair at a place, as the features and the released label
+        explain it; asked where both bets gain, as rows may have been put in an order by both.
     """
     smallest = 1.0
-    for given_truth, given_released in pairs:
+    for place, (given_truth, given_released) in enumerate(pairs):
         n = min(len(given_truth), _MOST_ROWS)
         first = np.arange(n)
         outcomes, released = given_truth.take(first), given_released.take(first)
@@ -66,11 +72,18 @@ def pattern_p_value(
         groups = Groups("place", every[best], (), order)
         goes_with_place = Departure("groups", groups).bet(outcomes)
         fits = _fit(released.strata, every[best])[order]
-        ordered = released.take(order)
-        made = average([ordered.bet(fits), ordered.bet(-fits)])
+        made = _bet(released.take(order), fits)
         found = max(p_value(goes_with_place, tried), p_value(made, tried))
+        if found <= _ASKED_AGAIN and explained is not None:
+            left = _bet(explained(place).take(first).take(order), fits)
+            found = max(found, p_value(left, tried))
         smallest = min(smallest, found)
     return smallest
+
+
+def _bet(outcomes: RowNoise, fits: FloatArray) -> float:
+    """Return the logarithm of the wealth of bets that noise goes with the fit, one way or other."""
+    return average([outcomes.bet(fits), outcomes.bet(-fits)])
 
 
 def _places(numbers: IndexArray) -> Iterator[IndexArray]:

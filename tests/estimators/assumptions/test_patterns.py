@@ -97,8 +97,9 @@ def test_a_release_whose_labels_are_replaced_in_turn_is_refused(kind):
     result = ldpaudit.audit(table, truth, claim, only=only, rng=1)
     checks = {check.id: check.verdict for check in result.checks}
     leaks = kind == "in turn"
-    assert (result.decision == "do not publish") == leaks
+    assert (result.decision == "publish") != leaks
     assert checks["shared-noise"] == ("fail" if leaks else "pass")
     said = any("follow the row's number" in note.text for note in result.notes)
     assert said == leaks
-    assert result.next_steps[0].startswith("Look at how replaced labels are drawn") == leaks
+    said = " ".join(result.next_steps)
+    assert ("Look at how replaced labels are drawn" in said) == leaks
