@@ -105,6 +105,8 @@ def test_the_bound_is_too_large_as_seldom_as_stated(sure: float, with_floor: boo
 def test_labels_tell_which_way_the_probabilities_are_given() -> None:
     """Where they can: what was drawn with the floor under them is read with it, and no other."""
     release = floored(released(6000, CLAIM.noise, 4))
+    assert release.public_posterior is not None
+    assert release.truth is not None
     (reading,) = model_readings(context(release))
     assert np.allclose(FLOOR + (1 - 3 * FLOOR) * reading, release.public_posterior)
     again = CLAIM.sample(release.truth, release.public_posterior, np.random.default_rng(1))
