@@ -342,12 +342,10 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     alpha = 1 - (check.confidence or audit.confidence)
     allowed = audit.max_undetected_excess.or_default().at(claim.epsilon or 0.0)
     given = [] if case.circumstances.truth else ["the true labels (--truth)"]
-    public = "public model" in claim.traits.needs
-    given.append(
-        "the public model that the mechanism used (--public-posterior)"
-        if public
-        else "public rows with labels (--public)"
-    )
+    if "public model" not in claim.traits.needs:
+        given.append("public rows with labels (--public)")
+    elif not case.circumstances.public_model:
+        given.append("the public model that the mechanism used (--public-posterior)")
     if claim.offers(StagedLabel) is not None:
         given = ["the file with all rows that were released, in their order"]
     by_counts = _bounded(check) or not claim.traits.label_depends_on_features
@@ -367,6 +365,7 @@ def _of_power(case: Case, check: Check, missing: str | None) -> dict[str, Any]:
     too_large = "" if missed is None or math.isinf(missed) else number(missed, "up", 2)
     return {
         "needs_features": "" if by_counts else " and ".join(given),
+        "model_unfit": not by_counts and not given,
         "channel_refuted": refuted,
         "later_stages": check.reason.startswith(LATER_STAGES.partition("{")[0]),
         "features_in_doubt": IN_DOUBT in check.reason,

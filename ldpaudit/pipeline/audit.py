@@ -325,6 +325,7 @@ def _circumstances(
     left_out = available_audits().keys() - ran
     return Circumstances(
         truth=known,
+        public_model=release.public_posterior is not None,
         counts=label_counts(context) if counted and known else None,
         channel=aligned_channel(context) if counted else None,
         family=claimed_family(context),

@@ -4,12 +4,12 @@ import numpy as np
 
 from ldpaudit.audits.assumptions.rows import counted
 from ldpaudit.audits.interface import AuditContext, remembered
+from ldpaudit.audits.public_model import model_readings
 from ldpaudit.estimators.epsilon.consistency import binomial_p_value
 from ldpaudit.mechanisms.capabilities import PublicModelLabel
 from ldpaudit.release import FloatArray, IndexArray, IntArray, label_table
 
 _MOST_ROWS = 200_000
-_NEAR = 1e-6
 
 
 @remembered("mechanism.row channels")
@@ -22,28 +22,14 @@ def row_channels_p_value(context: AuditContext) -> float | None:
     # A sum of unlike trials has no heavier tails than as many like ones, from 1 beyond its mean on
     # (Hoeffding 1956, Theorem 5).
     release, claim = context.release, context.claim.offers(PublicModelLabel)
-    posterior, truth = release.public_posterior, release.truth
-    same = claim is not None and release.outputs == release.classes == claim.classes
-    if claim is None or not same or posterior is None or truth is None:
+    readings, truth = model_readings(context), release.truth
+    if claim is None or not readings or truth is None:
         return None
     rows = counted(context).rows
     rows = np.arange(len(release)) if rows is None else rows
     rows = context.sample(rows, _MOST_ROWS, "row channels")
     labels, released = truth[rows], release.released[rows]
-    readings = _readings(posterior[rows], claim.floor)
-    return max(_p_value(claim, one, labels, released) for one in readings)
-
-
-def _readings(posterior: FloatArray, floor: float) -> list[FloatArray]:
-    """Return the public model's probabilities before the floor, float64 (n, k).
-
-    Where all of them reach the floor it may have been put under them already: the claim has the
-    benefit of that.
-    """
-    whole = 1 - posterior.shape[1] * floor
-    if floor <= 0 or whole <= _NEAR or posterior.min() < floor - _NEAR:
-        return [posterior]
-    return [posterior, np.maximum(posterior - floor, 0.0) / whole]
+    return max(_p_value(claim, one[rows], labels, released) for one in readings)
 
 
 def _p_value(

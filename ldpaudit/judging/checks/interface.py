@@ -62,6 +62,8 @@ class Circumstances:
 
     truth: bool = True
     """Whether the true labels were given."""
+    public_model: bool = False
+    """Whether the probabilities of the claim's public model were given."""
     counts: IndexArray | None = None
     """Rows by true and released label, int64 of shape (k, m)."""
     channel: Channel | None = None

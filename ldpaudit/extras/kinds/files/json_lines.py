@@ -13,7 +13,7 @@ import pyarrow.json
 from ldpaudit.datasets.formats.locations import Location, check_width, unreadable
 from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
 from ldpaudit.datasets.names import Header, check_unique, quoted
-from ldpaudit.errors import InputError
+from ldpaudit.doors import InputError
 from ldpaudit.work.limits import COLUMNS, NESTING
 
 _STRING: Final = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)

@@ -19,6 +19,7 @@ from scipy.special import expit, logit
 
 from ldpaudit.audits.interface import Part, remembered
 from ldpaudit.audits.models import cross_fitted_posterior
+from ldpaudit.audits.public_model import model_readings
 from ldpaudit.doors import (
     AuditContext,
     Estimate,
@@ -100,9 +101,11 @@ class ModelEvidence:
     """Rows whose released label is not the true one."""
     drawn_otherwise: float
     """The mean over rows of the model's probability of another label than the true one, floor
-    included; above 0."""
+    included; above 0, and the smallest where the model can be read in several ways."""
     floor: float
     """The claimed floor f > 0."""
+    drawn_at_most: float = 0.0
+    """The same, the largest of the ways that the labels fit: what changes are simulated with."""
 
     def bound(self, alpha: float) -> EpsilonBound:
         """Return the bound at a one-sided error probability, in nats."""
@@ -314,24 +317,29 @@ def _model(context: AuditContext) -> Proof | None:
 
 def model_evidence(context: AuditContext) -> ModelEvidence | None:
     """Return how often labels were changed, None without a model-based claim and its model."""
-    claim, known = model_claim(context), context.release.public_posterior
-    if claim is None or known is None or claim.floor <= 0:
+    claim, readings = model_claim(context), model_readings(context)
+    if claim is None or not readings or claim.floor <= 0:
         return None
     truth, n = context.truth, len(context.release)
-    own = claim.floor + (1 - len(claim.classes) * claim.floor) * known[np.arange(n), truth]
-    changed, otherwise = context.release.released != truth, 1 - own
-    if n < _PARTS or otherwise.mean() <= 0:
+    changed, whole = context.release.released != truth, 1 - len(claim.classes) * claim.floor
+    ways = [1 - (claim.floor + whole * known[np.arange(n), truth]) for known in readings]
+    fitting = [float(way.mean()) for way in ways if _one_noise_fits(changed, way)]
+    # The smallest of all ways, fitting or not: the bound is as valid as under the right one.
+    least = min(float(way.mean()) for way in ways)
+    if n < _PARTS or least <= 0 or not fitting:
         return None
-    # Does one λ fit rows that the model is sure of and rows that it is not? A wrong model makes too
-    # few changes where it should make many, or the other way round.
+    return ModelEvidence(n, int(changed.sum()), least, claim.floor, max(fitting))
+
+
+def _one_noise_fits(changed: BoolArray, otherwise: FloatArray) -> bool:
+    """Return whether one λ fits rows that the model is sure of and rows that it is not."""
+    # A wrong model makes too few changes where it should make many, or the other way round.
     low, high = [], []
     for rows in np.array_split(np.argsort(otherwise, kind="stable"), _PARTS):
         count, mean = int(changed[rows].sum()), max(float(otherwise[rows].mean()), 1e-12)
         low.append(float(trials_lower(count, len(rows), _DOUBT)) / mean)
         high.append(float(trials_upper(count, len(rows), _DOUBT)) / mean)
-    if max(low) > min(high):
-        return None
-    return ModelEvidence(n, int(changed.sum()), float(np.mean(otherwise)), claim.floor)
+    return max(low) <= min(high)
 
 
 def guessed_events(context: AuditContext) -> tuple[BoolArray, IndexArray]:
@@ -386,7 +394,7 @@ def observational_power(context: AuditContext) -> Iterator[Part]:
     if not evidence:
         raise InsufficientDataError(
             "too few rows have the same features as a row with another true label, and neither "
-            "canaries nor the public model are given"
+            "canaries nor a public model that the labels fit are given"
         )
     family, limit, alpha = ModelBasedFamily(claim.floor), claim.epsilon, 1 - context.plan.confidence
     known = release.public_posterior is not None
@@ -473,7 +481,7 @@ def _find(
 
     def changed(error: float, epsilon: float, draws: int, rng: np.random.Generator) -> BoolArray:
         # The binomial distribution spreads at least as far as the changes do.
-        share = min(family.noise(epsilon) * test.drawn_otherwise, 1.0)
+        share = min(family.noise(epsilon) * max(test.drawn_at_most, test.drawn_otherwise), 1.0)
         return test.epsilon(rng.binomial(test.rows, share, draws), error) > limit
 
     return changed, family.floor
