@@ -57,7 +57,7 @@ def named_as_truth(truth: Truth | None, names: Sequence[str], roles: Roles) -> t
     That is the name of the true labels' column, or the one before post-randomization.
     """
     theirs = {roles.label.removesuffix(RELEASED)}
-    if truth is not None:
+    if truth is not None and truth.column is not None:
         theirs.add(truth.column)
     left = theirs.intersection(roles.features) - {roles.label}
     return tuple(place for place, name in enumerate(names, start=1) if name in left)

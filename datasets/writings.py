@@ -15,6 +15,7 @@ from ldpaudit.datasets.domains import EncodedLabels, Reports
 from ldpaudit.datasets.formats.tables import TEXTS, TableSource, is_any
 from ldpaudit.release import FloatArray, IndexArray, IntArray
 
+_Codes = IntArray | IndexArray
 # So many whole reports, and so many times as many as there would be by chance, are none.
 _FEW: Final = 4
 _FAR_MORE: Final = 10
@@ -64,7 +65,7 @@ def whole_reports(reports: Reports) -> int:
     return found if _FEW + _FAR_MORE * by_chance < found < len(reports) / 2 else 0
 
 
-def _meanings(labels: EncodedLabels) -> IntArray:
+def _meanings(labels: EncodedLabels) -> _Codes:
     """Return a code of what each row's label means."""
     if labels.numeric is None or not labels.numeric.view.outputs.grouped:
         return labels.released
@@ -108,7 +109,7 @@ def _ways(cells: pa.ChunkedArray) -> IntArray:
     return np.asarray(codes.fill_null(-1).to_numpy(zero_copy_only=False)) + 1
 
 
-def _unusual(meanings: IntArray, ways: IntArray) -> int:
+def _unusual(meanings: _Codes, ways: _Codes) -> int:
     """Return how many rows are written otherwise than most of their label.
 
     0 where not both are of the same rows: lines without cells, say.

@@ -173,9 +173,9 @@ class QuotedCells:
         starts_line = np.append(starts_row, ends_line[:-1])[: len(ends)]
         first = text[starts.clip(max=len(text) - 1)]
         nothing = (starts == ends) | ((starts + 1 == ends) & (first == _RETURN))
-        return starts_line & ends_line & nothing
+        return np.asarray(starts_line & ends_line & nothing)
 
     def found(self) -> npt.NDArray[np.bool_] | None:
         """Return which rows' cells stand in quotes, the header left out; None where none does."""
-        every = np.concatenate(self._found)[1:]
+        every: npt.NDArray[np.bool_] = np.concatenate(self._found)[1:]
         return every if every.any() else None
