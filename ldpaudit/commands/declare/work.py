@@ -1,5 +1,6 @@
 """The work of ``declare``: claims from options, checked against the file's labels, then written."""
 
+import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,6 +145,8 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
         kept = present if wanted is present else replace(own, provenance=made)
         declared = replace(declared, claim=replace(kept, before=before))
         return declared if same else _written(table, declared)
+    if present is not None:  # Another claim changes nothing in how the release was made.
+        own = replace(own, provenance=_making(present.provenance, declared))
     declared = replace(declared, claim=replace(own, before=before))
     if present is not None and not request.overwrite:
         raise OutputError(
@@ -155,6 +158,17 @@ def declare_file(request: DeclareRequest, progress: Progress) -> Declared:
             "prove this release."
         )
     return _written(table, declared)
+
+
+def _making(said: Mapping[str, Any], declared: Declared) -> Mapping[str, Any]:
+    """Return what was ``said`` of how the release was made, with the ε that is declared now."""
+    assert declared.claim is not None
+    made = {**said, **declared.claim.provenance}
+    epsilon = (declared.whole or declared.columns[0]).epsilon
+    if "epsilon" in made and epsilon is not None and math.isfinite(epsilon):
+        prior = made["epsilon"]["prior"]
+        made["epsilon"] = {"prior": prior, "labels": epsilon, "total": prior + epsilon}
+    return made
 
 
 def _before(

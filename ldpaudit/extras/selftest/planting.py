@@ -213,13 +213,20 @@ class Setting:
         return keep_chance(self.epsilon + excess, self.classes)
 
 
-def true_labels(setting: Setting, persons: People) -> Any:
-    """Return the true labels as they would be written: names of classes, or whole numbers."""
+def true_labels(
+    setting: Setting, persons: People, rng: np.random.Generator, rows_each: int = 1
+) -> Any:
+    """Return the true labels as they would be written: names of classes, or whole numbers.
+
+    ``rows_each``: how many rows in sequence are one person's, who has one label.
+    """
     if not setting.numeric:
         return persons.labels
-    signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy()
+    # Features alone must not tell a number.
+    own = np.repeat(rng.normal(0, 1.5, -(-len(persons) // rows_each)), rows_each)[: len(persons)]
+    signal = persons.frame["x0"].to_numpy() - persons.frame["x1"].to_numpy() + own
     top = setting.classes - 1
-    return np.clip(np.rint(top * (0.3 + 0.2 * signal)), 0, top).astype(np.int64)
+    return np.clip(np.rint(top * (0.3 + 0.15 * signal)), 0, top).astype(np.int64)
 
 
 def released_labels(mechanism: Mechanism, labels: Any, rng: np.random.Generator) -> Any:
@@ -280,12 +287,12 @@ def plant(setting: Setting, rng: np.random.Generator) -> Planted:
     """Make a release in the way that the setting names."""
     way, k = WAYS[setting.kind], 2 if setting.numeric else setting.classes
     persons = repeated(setting.rows, way.equal_rows, rng, k)
-    truth = true_labels(setting, persons)
+    truth = true_labels(setting, persons, rng, way.equal_rows)
     if way.own_labels:
         others = people(setting.rows, k, rng)
         own = rng.random(setting.rows) < 0.5
         codes = np.where(own, persons.codes, others.codes).astype(np.int32)
-        truth = np.where(own, truth, true_labels(setting, others))
+        truth = np.where(own, truth, true_labels(setting, others, rng))
         persons = People(persons.frame, codes, persons.classes)
     frame = released_features(setting.made_with(), persons, rng)
     frame[LABEL] = way.labels(setting, persons, truth, rng)

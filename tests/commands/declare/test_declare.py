@@ -15,6 +15,7 @@ from processes import called, refused
 import ldpaudit
 from ldpaudit.datasets import declare as declared_table
 from ldpaudit.datasets import read_release
+from ldpaudit.datasets.declaration import parse_declaration
 from ldpaudit.datasets.formats import open_table
 from ldpaudit.datasets.formats.tables import read_whole
 from ldpaudit.mechanisms import from_declaration
@@ -216,6 +217,46 @@ def test_a_broken_declaration_can_be_replaced(tmp_path):
     assert (declare(path.name)[0], declare(path.name, "--label", "y", *RR)[0]) == (2, 2)
     assert declare(path.name, "--label", "y", *RR, "--overwrite")[0] == 0
     assert json.loads(beside.read_text())["label"] == "y"
+
+
+MADE = {
+    "experiment": {"randomness": "experimental generator"},
+    "generator": {"generator": {"name": "mixture", "trained_on": "private"}},
+    "prior": {
+        "prior": "private histogram",
+        "epsilon": {"prior": 0.25, "labels": 1.0, "total": 1.25},
+    },
+    "remembered": {"answers": "remembered"},
+}
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".csv"])
+@pytest.mark.parametrize("how", MADE)
+def test_another_claim_keeps_how_the_release_was_made(how, suffix, tmp_path):
+    path = write(tmp_path / "plain.csv")
+    assert declare(path.name, "--label", "y", *RR)[0] == 0
+    stated = json.loads((tmp_path / "plain.csv.ldpaudit.json").read_text())
+    stated["provenance"] = MADE[how]
+    path = write(tmp_path / f"t{suffix}")
+    if suffix == ".csv":
+        (tmp_path / "t.csv.ldpaudit.json").write_text(json.dumps(stated))
+    else:
+        table = pq.read_table(path)
+        known = {**table.schema.metadata, b"ldpaudit": json.dumps(stated).encode()}
+        pq.write_table(table.replace_schema_metadata(known), path)
+    before = read_release(path).release
+    assert declare(path.name, "--label", "y:rr:epsilon=2", "--overwrite")[0] == 0
+    after = read_release(path).release
+    assert after.declaration != before.declaration
+    assert after.faults_of_making == before.faults_of_making
+    assert bool(after.faults_of_making) == (how in ("experiment", "generator"))
+    assert after.prior_epsilon == before.prior_epsilon == (0.25 if how == "prior" else 0)
+    made = parse_declaration(open_table(path).declaration).provenance
+    assert made.keys() == {*MADE[how], "declared"}
+    if how == "prior":
+        assert made["epsilon"] == {"prior": 0.25, "labels": 2.0, "total": 2.25}
+    else:
+        assert made.items() >= MADE[how].items()
 
 
 def test_a_copy_of_a_text_file(tmp_path):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta, binom
 
+import ldpaudit
 from ldpaudit.attacks.model_attack import ModelAttack
 from ldpaudit.audits.label_inference import runs
 from ldpaudit.cli import app
@@ -84,6 +85,14 @@ def test_an_honest_release_declares_what_was_done(name, kind):
     assert release.epsilon == pytest.approx(Setting(1, kind, name, 4, 120, 1.0).made_with().epsilon)
     content = json.loads(release.table.schema.metadata[b"ldpaudit"])
     assert content["mechanism"]["name"] == name
+
+
+@pytest.mark.parametrize("name", ["randomized-response", "laplace"])
+@pytest.mark.parametrize("kind", HONEST)
+def test_an_honest_releases_features_do_not_tell_its_labels(name, kind):
+    made = planted(Setting(1, kind, name, 4, 600, 1.0), SEED)
+    given = {"truth": made.truth, "only": ("assumptions",), "threads": 1, "rng": 1}
+    assert ldpaudit.audit(made.table, **given).check("features-reveal-label").verdict == "pass"
 
 
 @pytest.mark.parametrize("kind", LEAKS)

@@ -4,14 +4,18 @@ import hashlib
 import json
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
-from extras.several.several_releases import years
+from extras.several.several_releases import Years, years
 
 import ldpaudit
 from ldpaudit.errors import InputError
+from ldpaudit.extras.selftest.planting import keep_chance, replaced
+from ldpaudit.extras.several.person.answers import Answers
 from ldpaudit.result import AuditResult
 
 ONLY = ("mechanism", "person", "power")
@@ -66,6 +70,49 @@ def test_a_label_that_changed_and_came_back_may_have_a_new_answer():
     result = _audited(_made("remembered", releases=3, changing=0.3), answers="remembered")
     assert result["person.remembered_noise"].value == 1
     assert _verdict(result, "claimed-channel") == "pass"
+
+
+def _with_a_gap(answers):
+    """Return three years, of which half of the people skip the second, with their own answers."""
+    made = _made("remembered", releases=3, changing=0.0)
+    last, truth = made.tables[2], made.truths[2]
+    away = np.array([int(one[1:]) % 2 == 0 for one in last["person"].to_pylist()])
+    if answers == "drawn again":
+        keep = keep_chance(1.0, 2)
+        true = np.asarray(truth["label"] == "yes", dtype=np.int32)
+        rng = np.random.default_rng(5)
+        drawn = np.array(["no", "yes"])[replaced(true, 2, rng.random(len(true)) < keep, rng)]
+        label = pa.array(np.where(away, drawn, last["label"].to_numpy()))
+        last = last.set_column(last.column_names.index("label"), last.schema.field("label"), label)
+    here = ~np.array([int(one[1:]) % 2 == 0 for one in made.tables[1]["person"].to_pylist()])
+    tables = made.tables[0], made.tables[1].filter(pa.array(here)), last
+    second = made.truths[1][here].reset_index(drop=True)
+    return Years(tables, (made.truths[0], second, truth))
+
+
+def test_who_skips_a_release_keeps_the_remembered_answer():
+    result = _audited(_with_a_gap("kept"), answers="remembered")
+    assert result["person.remembered_noise"].value == 1
+    assert (_verdict(result, "claimed-channel"), result.verdict) == ("pass", "pass")
+    assert "looks remembered" in _found(result)
+
+
+def test_an_answer_that_is_drawn_again_after_a_skipped_release_is_found():
+    result = _audited(_with_a_gap("drawn again"), answers="remembered")
+    assert (_verdict(result, "claimed-channel"), result.verdict) == ("fail", "fail")
+    assert any("Some answers are remembered" in note.text for note in result.notes)
+    assert 0.5 < result["person.remembered_share"].value < 0.85  # Two of three pairs keep it.
+
+
+def test_each_person_is_compared_with_the_latest_earlier_release_that_has_them():
+    rows = np.array([[0, 0, 0], [1, -1, 1], [-1, 1, 2], [2, -1, -1], [-1, -1, 3]])
+    answers = SimpleNamespace(rows=rows, contexts=(None,) * 3)
+    found = Answers.successive.func(answers)
+    assert [(a, b, people.tolist()) for a, b, people in found] == [
+        (0, 1, [0]),
+        (0, 2, [1]),
+        (1, 2, [0, 2]),
+    ]
 
 
 @pytest.mark.parametrize("truth", [True, False])

@@ -296,6 +296,20 @@ class Answers:
         places = range(len(self.contexts))
         return list(combinations(places, 2)) if len(places) <= _ALL_PAIRS else self.neighbours
 
+    @cached_property
+    def successive(self) -> list[tuple[int, int, IndexArray]]:
+        """Pairs of releases with the people who are in both, and in none between the two.
+
+        So each release of a person is compared with the latest earlier one that has the person.
+        """
+        places = np.where(self.rows >= 0, np.arange(len(self.contexts)), -1)
+        found = list[tuple[int, int, IndexArray]]()
+        for b in range(1, len(self.contexts)):
+            latest = np.where(places[:, b] < 0, -1, places[:, :b].max(axis=1))
+            each = ((a, b, np.flatnonzero(latest == a)) for a in range(b))
+            found += [one for one in each if len(one[2])]
+        return found
+
     @property
     def neighbours(self) -> list[tuple[int, int]]:
         """Each release and the next one."""

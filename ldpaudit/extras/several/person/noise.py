@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ldpaudit.doors import Estimate, Finding, FloatArray, Note, Release
+from ldpaudit.doors import Estimate, Finding, FloatArray, IndexArray, Note, Release
 from ldpaudit.error_budget import Split
 from ldpaudit.estimators.epsilon.consistency import SMALLEST_P_VALUE, binomial_p_value
 from ldpaudit.extras.several.files import ReleasedFiles
@@ -64,8 +64,8 @@ _ODD: Final = {
     "different ones",
 }
 _TWICE: Final = (
-    "agreement with the release before beyond that of fresh noise, mean over neighbouring "
-    "releases, Clopper–Pearson"
+    "agreement with the latest earlier release of the same person beyond that of fresh noise, mean "
+    "over people, Clopper–Pearson"
 )
 _LEAST: Final = (
     "the least share over all joint distributions of true labels that agree with the answers in "
@@ -300,9 +300,8 @@ def releases_noise(answers: Answers) -> FoundNoise:
 def _with_truth(answers: Answers) -> FoundNoise:
     truth, released, kept = answers.truth, answers.released, True
     test = partial(shared_noise, truth, released, same_labels=answers.same_labels)
-    for a, b in answers.neighbours:  # A label that changed in between may have a new answer.
-        people = answers.people((a, b))
-        people = people[truth[people, a] == truth[people, b]]
+    for a, b, both in answers.successive:  # A label that changed in between may have a new answer.
+        people = both[truth[both, a] == truth[both, b]]
         kept &= bool((released[people, a] == released[people, b]).all())
     fresh = test(pairs=answers.pairs, unchanged=True).p_value
     again = [test(pairs=answers.pairs, unchanged=False).p_value]
@@ -358,50 +357,59 @@ def _elsewhere(answers: Answers, pair: tuple[int, int]) -> float | None:
 
 
 def _share(answers: Answers) -> tuple[float, float, float] | None:
-    """Return the mean share of answers given twice over neighbouring releases, with bounds."""
-    matrices, found = answers.matrices, []
-    for a, b in answers.neighbours if matrices is not None else ():
+    """Return the mean share of answers given twice, over all given before, with bounds."""
+    matrices, found, sizes = answers.matrices, [], []
+    for a, b, both in answers.successive if matrices is not None else ():
         assert matrices is not None
-        people = answers.people((a, b))
+        people = both[answers.truth[both, a] == answers.truth[both, b]]
         labels = answers.truth[people, a]
-        people, labels = (x[labels == answers.truth[people, b]] for x in (people, labels))
         agreement = (matrices[a] * matrices[b]).sum(axis=1)[labels]
-        expected = float(agreement.mean()) if len(people) else 1.0
+        if not len(people):
+            continue
+        expected = float(agreement.mean())
         if expected > 1 - 1e-9:
             return None
         same = int(np.sum(answers.released[people, a] == answers.released[people, b]))
-        level = answers.alpha / len(answers.neighbours)
+        level = answers.alpha / len(answers.successive)
         found.append(agreement_share(same, len(people), expected, level))
+        sizes.append(len(people))
     if not found:
         return None
-    value, low, high = np.mean(found, axis=0)
+    value, low, high = np.average(found, axis=0, weights=sizes)
     return float(value), float(low), float(high)
 
 
 def _without_truth(answers: Answers) -> FoundNoise:
     matrices = answers.matrices
-    fresh, remembered, lows, least = list[float | None](), list[float | None](), [], []
+    fresh, remembered, least = list[float | None](), list[float | None](), []
+    lows, sizes = list[float](), list[int]()
     for a, b in answers.pairs if matrices is not None else ():
         assert matrices is not None
         people, channels = answers.people((a, b)), (matrices[a], matrices[b])
         if len(people) < _FEWEST:
             continue
-        m = matrices[a].shape[1]
-        counts = label_table(answers.released[people, a], answers.released[people, b], m, m)
+        counts = _pairs_of_answers(answers, (a, b), people)
         fresh.append(fresh_p_value(counts, *channels))
         if (a, b) not in answers.neighbours:
             continue
         level, again = answers.alpha / len(answers.neighbours), remembered_mixture(*channels)
-        if answers.alike:
-            remembered.append(mixture_p_value(counts, again))
-        lows.append(remembered_share_lower(int(np.trace(counts)), len(people), *channels, level))
         mixtures = np.asarray(np.kron(*channels), np.float64), again
         least.append([least_changed(counts, mixture, level) for mixture in mixtures])
+    for a, b, people in answers.successive if matrices is not None else ():
+        assert matrices is not None
+        if len(people) < _FEWEST:
+            continue
+        counts, channels = _pairs_of_answers(answers, (a, b), people), (matrices[a], matrices[b])
+        if answers.alike:
+            remembered.append(mixture_p_value(counts, remembered_mixture(*channels)))
+        level, n = answers.alpha / len(answers.successive), len(people)
+        lows.append(remembered_share_lower(int(np.trace(counts)), n, *channels, level))
+        sizes.append(n)
     smallest = _smallest(fresh)
     p_values = {"fresh": smallest, "remembered": _smallest(remembered)}
     if not least:
         return FoundNoise(p_values=p_values)
-    low = float(np.mean(lows))
+    low = float(np.average(lows, weights=sizes))
     looks: Looks = "unclear"
     if all(f is not None and r is not None and r - f >= _CLEARLY_MORE for f, r in least):
         looks = "fresh"
@@ -410,6 +418,13 @@ def _without_truth(answers: Answers) -> FoundNoise:
     known = None if None in least[0] else (least[0][0] or 0.0, least[0][1] or 0.0)
     share = (low, low, 1.0) if low > 0 else None
     return FoundNoise(looks, p_values, share, known)
+
+
+def _pairs_of_answers(answers: Answers, pair: tuple[int, int], people: IndexArray) -> IndexArray:
+    """Return how many people have which answers in two releases, (m, m)."""
+    m = len(answers.labels_of(0)[1])
+    one, two = answers.released[people][:, list(pair)].T
+    return label_table(one, two, m, m)
 
 
 def _smallest(tests: Sequence[float | None]) -> float | None:
