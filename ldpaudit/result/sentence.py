@@ -52,6 +52,11 @@ class Sentence:
             parts.append(f"{WAIVED}{self.waived}.")
         return " ".join(filter(None, parts))
 
+    @staticmethod
+    def bare(text: str) -> str:
+        """Return a sentence that :class:`str` gave without its warning and what is waived."""
+        return text.split(f" {WARNING}")[0].split(f" {WAIVED}")[0]
+
     @classmethod
     def read(cls, text: str) -> "Sentence":
         """Return the parts of a sentence that :class:`str` gave; of any other text one part.

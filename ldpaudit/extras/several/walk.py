@@ -194,7 +194,8 @@ def words_of(node: Node) -> Words:
     d, t = len(node.names), len(node.releases or node.leaves)
     names = tuple(one.label for one in node.leaves)
     if node.kind == "columns":
-        return Words("column", f"the {d} columns together", names, f"over {d} columns")
+        together, extent = f"the {d} columns together", f"over {d} columns"
+        return Words("column", together, names, extent, jointly=node.drawn_jointly)
     files = tuple(one.name for one in node.releases)
     if node.kind == "releases":
         return Words("release", f"the {t} releases together", files, f"over {t} releases")

@@ -24,7 +24,7 @@ from ldpaudit.receipt.words import reason
 from ldpaudit.result import Check, Decision, Verdict
 from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against
-from ldpaudit.result.sentence import WARNING, Sentence
+from ldpaudit.result.sentence import Sentence
 
 UNNAMED: Final = "release"
 _GIVE: Final = "Give the true labels (--truth)"
@@ -45,6 +45,8 @@ class Words:
     """What ε is added up over, such as "over 3 columns"."""
     parts: tuple[str, ...] = ()
     """What each part is called, where columns and releases both are parts."""
+    jointly: bool = False
+    """Whether one mechanism is declared to have drawn all columns together."""
 
     def one(self, place: int) -> str:
         """Return what one part is called, such as ``column vote`` or ``release 2 (b.csv)``."""
@@ -101,10 +103,11 @@ def sentence_of(
         elif replays:
             said = Sentence(f"Proven: {_proven(replays, words)}")
         else:
-            said = _reassurance(checks, parts, words, missed, claim)
+            said = _reassurance(checks, words, missed, claim)
         said = sentence.with_prior(said, *costs)
     warning, where = _warned(verdict, checks, parts, words)
-    return str(replace(said, warning=warning, where=where))
+    waived = _waived_besides(verdict, checks, parts, words)
+    return str(replace(said, warning=warning, where=where, waived=waived))
 
 
 def _proven(replays: Sequence[Replay], words: Words) -> str:
@@ -127,6 +130,25 @@ def _waived(checks: Sequence[Check], parts: Sequence[AuditResult], words: Words)
     (check, at), more = found[0], len(found) - 1
     others = f"; {more} more {'is' if more == 1 else 'are'} waived, too" if more else ""
     return f", {waived_words(check)}{at}: {check.reason}{others}"
+
+
+def _waived_besides(
+    verdict: Verdict, checks: Sequence[Check], parts: Sequence[AuditResult], words: Words
+) -> str:
+    """Return which violation is waived that the verdict says nothing of; empty where none is."""
+    found = dict[tuple[str, str, str], list[int]]()
+    for place, some in enumerate((checks, *(part.checks for part in parts)), -1):
+        for check in some:
+            if check.waived and (check.level == "warn" or verdict != "pass"):
+                said = check.id, waived_words(check), check.reason
+                found.setdefault(said, []).append(place)
+    if not found:
+        return ""
+    (_, waived, why), places = next(iter(found.items()))
+    at = "" if places[0] < 0 else f" in {words.some(places)}"
+    more = len(found) - 1
+    others = f", and {more} more {'are' if more > 1 else 'is'} waived, too" if more else ""
+    return f"{waived}{at}: {why}{others}"
 
 
 def _own(verdict: Verdict, checks: Sequence[Check], words: Words) -> str | None:
@@ -157,8 +179,8 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
     places = [place for place, part in enumerate(parts) if part.verdict == verdict]
     if not places:
         return ""
-    # The node says the warnings.
-    stated = parts[places[0]].sentence.split(f" {WARNING}")[0]
+    # The node says the warnings, and what is waived.
+    stated = Sentence.bare(parts[places[0]].sentence)
     said = stated.removeprefix(VERDICTS[verdict]).removeprefix(" in ").removeprefix(": ")
     others = f"; and in {words.some(places[1:])}" if places[1:] else ""
     inner = ", " if stated.startswith(f"{VERDICTS[verdict]} in ") else ": "
@@ -167,18 +189,15 @@ def _of_parts(verdict: Verdict, parts: Sequence[AuditResult], words: Words) -> s
 
 def _reassurance(
     checks: Sequence[Check],
-    parts: Sequence[AuditResult],
     words: Words,
     missed: Callable[[float], float | None],
     claim: ClaimSection | None,
 ) -> Sentence:
     start = VERDICTS["pass"]
     claimed = next((c for c in checks if c.id == "claimed-epsilon" and c.verdict == "pass"), None)
-    waived = [p for p, part in enumerate(parts) if any(c.waived for c in part.checks)]
-    more = f"violations in {words.some(waived)} are waived" if waived else ""
     if claimed is None or claimed.observed is None or claimed.limit is None:
         met = f"every check of the policy is met, in each {words.part}"
-        return Sentence(f"{start}: {met}", more=more)
+        return Sentence(f"{start}: {met}")
     observed, limit = against(claimed.observed, claimed.limit, "down")
     excess = missed(1 - (claimed.confidence or 0.0))
     power = (
@@ -192,7 +211,6 @@ def _reassurance(
         f"nor the claim of any {words.part}",
         bound=f"certified: at least ε = {observed} together",
         power=power,
-        more=more,
     )
 
 
@@ -233,7 +251,7 @@ def steps_of(
     A step that all parts share is said once; one of some parts names them. ``advice``: the last
     step, where there is one. ``ran``: whether the audits of the node, or of its parts, did.
     """
-    own = list(_own_steps(checks, parts, words.part, ran))
+    own = list(_own_steps(checks, parts, words, ran))
     found = [*own, *_steps_of_parts(checks, parts, words, own)]
     return with_advice(_given_once(found, words), advice, MOST)
 
@@ -276,7 +294,7 @@ def _given_once(steps: list[str], words: Words) -> list[str]:
 
 
 def _own_steps(
-    checks: Sequence[Check], parts: Sequence[AuditResult], kind: str, ran: bool
+    checks: Sequence[Check], parts: Sequence[AuditResult], words: Words, ran: bool
 ) -> Iterator[str]:
     """Yield the rows of the table that hold for the checks of the node."""
     failed = [c for c in checks if c.verdict == "fail" and not c.waived]
@@ -291,6 +309,8 @@ def _own_steps(
         ),
         "exceeded": any(c.confidence for c in failed),
         "parts_fail": parts_fail,
+        "violated": parts_fail or any(c.level == "error" for c in failed),
+        "jointly": words.jointly,
         "declared_too_much": any(
             c.confidence is None and c.id == "claimed-epsilon" for c in failed
         ),
@@ -307,7 +327,7 @@ def _own_steps(
     }
     for row in TABLE["node"]:
         if holds(row, facts):
-            yield row["say"].format_map({**TEXTS, **_KINDS[kind]})
+            yield row["say"].format_map({**TEXTS, **_KINDS[words.part]})
 
 
 def _steps_of_parts(

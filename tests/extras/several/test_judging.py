@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ldpaudit.extras.several.judging import PROOFS, NodeCase, drafts_of
-from ldpaudit.extras.several.words import Words, sentence_of
+from ldpaudit.extras.several.words import Words, sentence_of, steps_of
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.judging.policy.sections import ClaimSection
@@ -119,6 +119,68 @@ def test_a_warning_is_said_once():
         "Inconclusive in release 1 (a.csv): too few rows; and in release 2 (b.csv). Warning "
         "in releases 1 and 2: dates."
     )
+
+
+@pytest.mark.parametrize(
+    ("part", "all_parts"),
+    [("stratum", "all strata"), ("column", "all columns"), ("release", "all releases")],
+)
+def test_a_waived_violation_of_parts_names_who_answers_for_it(part, all_parts):
+    waiver = SimpleNamespace(expires="2999-12-31", approved_by="A. Smith")
+    accepted = SimpleNamespace(
+        id="identifiers", level="warn", verdict="fail", waived=True, waiver=waiver, reason="dates"
+    )
+    parts = (SimpleNamespace(verdict="pass", checks=(accepted,), sentence=""),) * 3
+    words = Words(part, all_parts, ("a", "b", "c"))
+    met = f"No violation found: every check of the policy is met, in each {part}."
+    assert sentence_of("pass", (), parts, words, lambda _: None) == (
+        f"{met} A violation is waived until 2999-12-31 by A. Smith in {all_parts}: dates."
+    )
+    one = SimpleNamespace(verdict="pass", checks=(), sentence="")
+    first = sentence_of("pass", (), (parts[0], one, one), words, lambda _: None)
+    assert f" in {words.one(0)}: dates." in first
+    stated = (
+        "Inconclusive: too few rows. A violation is waived until 2999-12-31 by A. Smith: dates."
+    )
+    weak = SimpleNamespace(verdict="inconclusive", checks=(accepted,), sentence=stated)
+    found = sentence_of("inconclusive", (), (weak, weak, weak), words, lambda _: None)
+    assert found.count("A. Smith") == 1
+
+
+def answered_by(check="claimed-epsilon", verdict="fail", **known):
+    facts = {"level": "error", "waived": None, "reason": "", "confidence": 0.95, "limit": 1.0}
+    return SimpleNamespace(id=check, verdict=verdict, **facts | {"observed": None} | known)
+
+
+def failing(steps=("Compare the release code.",)):
+    release = SimpleNamespace(truth=True)
+    return SimpleNamespace(
+        verdict="fail",
+        decision="do not publish",
+        checks=(),
+        audits=(),
+        release=release,
+        next_steps=steps,
+    )
+
+
+def test_after_a_violation_more_rows_are_no_step():
+    words = Words("column", "the 2 columns together", ("a", "b"))
+    weak = answered_by(verdict="inconclusive", observed=0.4)
+    steps = steps_of((weak,), (failing(), failing()), words, None)
+    assert steps == ("Compare the release code.",)
+    honest = failing()
+    honest.verdict, honest.decision, honest.next_steps = "pass", "publish", ()
+    (step,) = steps_of((weak,), (honest, honest), words, None)
+    assert step.startswith("Release more rows")
+
+
+@pytest.mark.parametrize("jointly", [True, False])
+def test_a_joint_mechanism_is_advised_where_none_is_declared(jointly):
+    words = Words("column", "the 2 columns together", ("a", "b"), jointly=jointly)
+    steps = steps_of((answered_by("claimed-channel"),), (failing(), failing()), words, None)
+    assert ("declared joint mechanism" in steps[0]) == jointly
+    assert ("by one joint mechanism, and declare that one" in steps[0]) != jointly
 
 
 @pytest.mark.parametrize(
