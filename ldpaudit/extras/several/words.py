@@ -24,7 +24,7 @@ from ldpaudit.receipt.words import reason
 from ldpaudit.result import Check, Decision, Verdict
 from ldpaudit.result.answers import VERDICTS, warnings_of
 from ldpaudit.result.numbers import against
-from ldpaudit.result.sentence import Sentence
+from ldpaudit.result.sentence import WAIVED, Sentence
 
 UNNAMED: Final = "release"
 _GIVE: Final = "Give the true labels (--truth)"
@@ -272,6 +272,8 @@ def of_strata(
     if said and verdict != "pass":
         too = _too(verdict, strata, words).removeprefix("; ")
         said += f" {_capital(too)}." if too else ""
+        waived = _waived_besides(verdict, (), strata, words)
+        said += f" {WAIVED}{waived}." if waived and WAIVED not in said else ""
     else:
         said = sentence_of(verdict, checks, strata, words, lambda _: None)
     if decision == "publish":

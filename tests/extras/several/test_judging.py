@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from ldpaudit.extras.several.judging import PROOFS, NodeCase, drafts_of
-from ldpaudit.extras.several.words import Words, sentence_of, steps_of
+from ldpaudit.extras.several.words import Words, of_strata, sentence_of, steps_of
 from ldpaudit.judging.checks.interface import Evidence
 from ldpaudit.judging.policy import default_policy
 from ldpaudit.judging.policy.sections import ClaimSection
@@ -145,6 +145,21 @@ def test_a_waived_violation_of_parts_names_who_answers_for_it(part, all_parts):
     weak = SimpleNamespace(verdict="inconclusive", checks=(accepted,), sentence=stated)
     found = sentence_of("inconclusive", (), (weak, weak, weak), words, lambda _: None)
     assert found.count("A. Smith") == 1
+
+
+def test_a_waived_violation_of_strata_is_said_where_the_column_decides():
+    waiver = SimpleNamespace(expires="2999-12-31", approved_by="A. Smith")
+    known = {"waived": True, "waiver": waiver, "reason": "they leak"}
+    accepted = SimpleNamespace(id="claimed-epsilon", level="error", verdict="fail", **known)
+    release = SimpleNamespace(label="north")
+    stratum = SimpleNamespace(
+        verdict="pass", decision="publish", checks=(accepted,), release=release, next_steps=()
+    )
+    said = "Inconclusive: too few rows."
+    found, _ = of_strata(said, (), "inconclusive", "not yet", (), (stratum,))
+    assert found == (
+        f"{said} A violation is waived until 2999-12-31 by A. Smith in stratum north: they leak."
+    )
 
 
 def answered_by(check="claimed-epsilon", verdict="fail", **known):
