@@ -119,7 +119,7 @@ class Channel:
         for row in self.matrix:
             np.maximum(np.subtract(row, others, out=excess), 0.0, out=excess)
             most = max(most, float(excess.sum(axis=1).max()))
-        return most
+        return min(most, 1.0)  # A sum of probabilities may be a last digit larger.
 
     def rdp(self, alpha: float) -> float:
         """Return the Rényi label-DP parameter in nats at the order ``alpha`` > 0."""

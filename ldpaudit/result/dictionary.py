@@ -124,6 +124,8 @@ ESTIMATES: Final = {
     "synthetic.copies_share": "Synthetic rows that equal an original one.",
     "synthetic.repeats_share": "Original rows that equal another original one.",
     "synthetic.nearer_share": "Synthetic rows nearer to originals than originals are.",
+    "synthetic.own_rows": "Whether synthetic features were drawn independently of the row that they "
+    "replace (p-value).",
     "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace.",
     "synthetic.copied_share": "Synthetic rows that are copies of one audited person's row.",
     "synthetic.generator_blind": "Whether the generator saw none of the audited rows (p-value).",

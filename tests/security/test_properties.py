@@ -125,6 +125,7 @@ SIMPLE = tuple(
 
 
 @given(st.sampled_from(SIMPLE), st.floats(1e-6, 50) | st.sampled_from([1e-6, 50.0]))
+@example("discrete-staircase", 38.0)
 def test_a_mechanism_keeps_its_epsilon(name, epsilon):
     """ε is what was stated or less, δ(ε) falls, the Rényi curve rises up to ε."""
     traits = traits_of(name)
