@@ -124,7 +124,7 @@ ESTIMATES: Final = {
     "synthetic.copies_share": "Synthetic rows that equal an original one.",
     "synthetic.repeats_share": "Original rows that equal another original one.",
     "synthetic.nearer_share": "Synthetic rows nearer to originals than originals are.",
-    "synthetic.own_rows": "Whether synthetic features were drawn independently of the row that they "
+    "synthetic.own_rows": "Whether synthetic features were drawn independently of the row they "
     "replace (p-value).",
     "synthetic.own_row_share": "Synthetic rows nearer to the row that they replace.",
     "synthetic.copied_share": "Synthetic rows that are copies of one audited person's row.",
