@@ -10,7 +10,13 @@ from ldpaudit.audits.assumptions.causes import causes
 from ldpaudit.audits.assumptions.changed import changed_rows, foreseen_labels
 from ldpaudit.audits.assumptions.doubts import doubt
 from ldpaudit.audits.assumptions.noise import WhiteNoise, white_noise
-from ldpaudit.audits.assumptions.pattern import FOUND, clear_pattern, if_repeated, pattern
+from ldpaudit.audits.assumptions.pattern import (
+    FOUND,
+    clear_pattern,
+    if_repeated,
+    looks_at_numbers,
+    pattern,
+)
 from ldpaudit.audits.assumptions.places import MOST_GROUPED, SEGMENT
 from ldpaudit.audits.assumptions.rows import (
     Persons,
@@ -124,6 +130,7 @@ def _white(context: AuditContext) -> Iterator[Part]:
             + _sampled(context)
             + _of_copies(context),
         )
+    numbers = "; and that it follows the row's number" if looks_at_numbers(context) else ""
     yield _p_value(
         context,
         stated.SHARED_NOISE_TEST,
@@ -135,8 +142,7 @@ def _white(context: AuditContext) -> Iterator[Part]:
         ),
         "p-value: bets that what noise did to a row follows from what it did to rows before it: at "
         "any distance in the file, in the order of each column from before the noise, in groups, "
-        "or so that counts come out equal; and that it follows the row's number; Bonferroni over "
-        "all tests" + _sampled(context),
+        f"or so that counts come out equal{numbers}; Bonferroni over all tests" + _sampled(context),
     )
     yield _p_value(
         context,

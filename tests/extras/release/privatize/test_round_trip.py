@@ -281,7 +281,7 @@ def test_an_audit_tells_what_the_prior_spent_and_that_it_was_an_experiment(tmp_p
     assert summary.total_epsilon == 2.0
     reading = read_release(output)
     assert any("another ε = 0.5" in text and "ε = 2." in text for text in reading.warnings)
-    assert any("experiment" in text for text in reading.warnings)
+    assert reading.release.faults_of_making == ("experiment",)
     mechanism = from_declaration(reading.release.declaration, ())
     assert mechanism.epsilon == summary.columns.first.mechanism.epsilon == 1.5
     notes = ldpaudit.audit(output, only=["mechanism"]).notes
