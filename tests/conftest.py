@@ -90,27 +90,21 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _small_audits(request: pytest.FixtureRequest) -> Iterator[pytest.MonkeyPatch]:
+def _small_audits(request: pytest.FixtureRequest) -> Iterator[None]:
     """Let the audits of a module run with ``LDPAUDIT_EFFORT=small``, but for ``FULL_GUARDS``."""
     with pytest.MonkeyPatch.context() as patch:
-        _shrink(patch, request.path)
-        yield patch
+        if request.path.relative_to(ROOT / "tests").parts[0] not in FULL_GUARDS:
+            patch.setenv("LDPAUDIT_EFFORT", "small")
+        yield
 
 
 @pytest.fixture(autouse=True)
-def _in_full(request: pytest.FixtureRequest, _small_audits: pytest.MonkeyPatch) -> Iterator[None]:
-    """Let tests marked ``validate`` run in full effort."""
-    if not request.node.get_closest_marker("validate"):
+def _in_full(request: pytest.FixtureRequest, _small_audits: None) -> Iterator[None]:
+    """Let tests marked ``validate`` run in full effort, whatever others left behind."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.node.get_closest_marker("validate"):
+            patch.delenv("LDPAUDIT_EFFORT", raising=False)
         yield
-        return
-    _small_audits.undo()
-    yield
-    _shrink(_small_audits, request.path)
-
-
-def _shrink(patch: pytest.MonkeyPatch, path: Path) -> None:
-    if path.relative_to(ROOT / "tests").parts[0] not in FULL_GUARDS:
-        patch.setenv("LDPAUDIT_EFFORT", "small")
 
 
 MISTAKES = ("mistake", "bad", "refus", "clear_line", "another_type")
