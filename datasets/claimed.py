@@ -76,11 +76,9 @@ class Claimed:
     @property
     def besides(self) -> int:
         """How many bytes of the declaration are more than it takes to say how it was made."""
-        return (
-            0
-            if self.declared is None
-            else provenance_besides(self.declared.provenance, len(self.declared.names))
-        )
+        if self.declared is None:
+            return 0
+        return provenance_besides(self.declared.provenance, len(self.declared.names))
 
     @property
     def prior_epsilon(self) -> float:

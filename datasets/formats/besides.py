@@ -19,6 +19,7 @@ _OF_COLUMNS: Final = (500, 200)
 _DESCRIPTIONS: Final = frozenset(
     {
         b"ARROW:schema",
+        b"pandas",
         b"org.apache.spark.sql.parquet.row.metadata",
         b"parquet.avro.schema",
         b"r",
@@ -56,8 +57,6 @@ def _besides(key: bytes, text: bytes, width: int) -> int:
         own = {name: one for name, one in attributes.items() if name != DECLARATION_KEY.decode()}
     if own or key == _PANDAS_ATTRIBUTES:
         return len(json.dumps(own)) if own else 0
-    if key == _PANDAS:
-        return _longer_than_usual(text, width)
     if key in _DESCRIPTIONS:
         return _longer_than_usual(text, width)
     return len(key) + len(text)

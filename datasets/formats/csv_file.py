@@ -279,6 +279,8 @@ class CsvFile(TableSource):
                 skipped -= len(lines)
                 whole = text.rfind(b"\n") + 1
                 rest = text[whole:]
+                if len(rest) > _QUOTES_LOOKED_AT:  # Lines that end otherwise, or a line too long.
+                    return None
                 if whole and not scan.take(text[:whole]):
                     return None
         return scan.found() if not rest or scan.take(rest) else None

@@ -13,7 +13,6 @@ from ldpaudit.audits.assumptions.noise import WhiteNoise, white_noise
 from ldpaudit.audits.assumptions.pattern import (
     FOUND,
     clear_pattern,
-    if_repeated,
     looks_at_numbers,
     pattern,
 )
@@ -135,11 +134,7 @@ def _white(context: AuditContext) -> Iterator[Part]:
         context,
         stated.SHARED_NOISE_TEST,
         "Each row's noise is its own (p-value)",
-        min(
-            found.p_value(dependence=False),
-            _along(found),
-            if_repeated(pattern(context), repeated(context)),
-        ),
+        min(found.p_value(dependence=False), _along(found), pattern(context)),
         "p-value: bets that what noise did to a row follows from what it did to rows before it: at "
         "any distance in the file, in the order of each column from before the noise, in groups, "
         f"or so that counts come out equal{numbers}; Bonferroni over all tests" + _sampled(context),

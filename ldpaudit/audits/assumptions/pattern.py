@@ -1,11 +1,10 @@
 """Whether noise follows the rows' numbers: labels replaced in turn, or block by block."""
 
-import math
-
 import numpy as np
 
 from ldpaudit.audits.assumptions.noise import SUSPICIOUS, explained
 from ldpaudit.audits.assumptions.rows import tested
+from ldpaudit.audits.assumptions.standing import repeated
 from ldpaudit.audits.assumptions.views import views
 from ldpaudit.audits.interface import AuditContext, remembered
 from ldpaudit.error_budget import WHITE_NOISE
@@ -44,14 +43,9 @@ def pattern(context: AuditContext) -> float:
         context.rng("noise", "pattern"),
         release.places,
         lambda place: explained(context, every[place], Departure("groups", anywhere)),
+        repeated(context),
     )
     return min(found / WHITE_NOISE["row numbers"], 1.0)
-
-
-def if_repeated(p_value: float, times: float) -> float:
-    """Return the p-value where a row stands in the table up to so many times."""
-    # As of other findings: copies win together what one row wins.
-    return p_value if times <= 1 else math.pow(p_value, 0.5 / times)
 
 
 def clear_pattern(context: AuditContext) -> bool:

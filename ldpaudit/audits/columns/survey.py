@@ -51,7 +51,7 @@ def surveyed(release: Release) -> Iterator[Part]:
         title = "Columns with cells that were not read as they stand"
         yield Estimate.exact(UNREAD, title, len(doubtful), method=method)
     if release.otherwise_written:
-        method = "cells of the released column that mean the same; the first 200,000 rows"
+        method = "cells of the released column that mean the same"
         title = "Rows whose label is written otherwise than in most rows with that label"
         yield Estimate.exact(OTHERWISE_WRITTEN, title, release.otherwise_written, method=method)
     if release.whole_reports:

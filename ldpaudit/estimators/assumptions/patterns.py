@@ -39,6 +39,7 @@ def pattern_p_value(
     rng: np.random.Generator,
     numbers: IndexArray | None = None,
     explained: Callable[[int], RowNoise] | None = None,
+    times: float = 1.0,
 ) -> float:
     """Return the p-value of "noise does not follow the row's number", valid for all that is tried.
 
@@ -54,8 +55,10 @@ def pattern_p_value(
     explained : callable
         Returns what noise did in the pair at a place, as the features and the released label
         explain it; asked where both bets gain, as rows may have been put in an order by both.
+    times : float
+        How often a row may stand in the table: copies win together what one row wins.
     """
-    smallest = 1.0
+    smallest, counts = 1.0, 1.0 if times <= 1 else 0.5 / times
     for place, (given_truth, given_released) in enumerate(pairs):
         n = min(len(given_truth), _MOST_ROWS)
         first = np.arange(n)
@@ -73,10 +76,10 @@ def pattern_p_value(
         goes_with_place = Departure("groups", groups).bet(outcomes)
         fits = _fit(released.strata, every[best])[order]
         made = _bet(released.take(order), fits)
-        found = max(p_value(goes_with_place, tried), p_value(made, tried))
+        found = p_value(counts * min(goes_with_place, made), tried)
         if found <= _ASKED_AGAIN and explained is not None:
             left = _bet(explained(place).take(first).take(order), fits)
-            found = max(found, p_value(left, tried))
+            found = max(found, p_value(counts * left, tried))
         smallest = min(smallest, found)
     return smallest
 
